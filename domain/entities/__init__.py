@@ -1,0 +1,1 @@
+"""Frozen value objects that cross the layers."""

@@ -1,0 +1,84 @@
+"""Every error a user can meet. `str(error)` says what happened, to what, and what to do."""
+
+
+class UniunError(Exception):
+    """Root of the tree: faces (command line, web, API) catch this and show `str(error)`."""
+
+
+class InvalidRequest(UniunError):
+    """The caller asked for something that cannot be done as asked; asking again unchanged will not help."""
+
+
+class PromptTooLong(InvalidRequest):
+    """The prompt does not fit the model's context."""
+
+    def __init__(self, prompt_tokens: int, context_tokens: int) -> None:
+        self.prompt_tokens = prompt_tokens
+        self.context_tokens = context_tokens
+        super().__init__(
+            f"The prompt has {prompt_tokens} tokens, but the model's context holds {context_tokens} "
+            "with room for at least one token of answer. Shorten the prompt or use a model with a longer context."
+        )
+
+
+class InvalidSchema(InvalidRequest):
+    """The JSON schema for structured output cannot be compiled."""
+
+
+class JobNotFound(InvalidRequest):
+    """No queued or running job has this id."""
+
+
+class QueueFull(UniunError):
+    """A queue limit is reached. Attributes: `limit`, `depth` (both in jobs)."""
+
+    def __init__(self, limit: int, depth: int, flow: str | None = None) -> None:
+        self.limit = limit
+        self.depth = depth
+        self.flow = flow
+        where = f"The queue of {flow}" if flow else "The queue"
+        super().__init__(f"{where} is full: {depth} jobs wait and the limit is {limit}. Try again when some have run.")
+
+
+class JobCancelled(UniunError):
+    """The caller, or the caller's going away, cancelled the job."""
+
+
+class JobStopped(UniunError):
+    """The job was ended by something other than its caller, for example a forced model switch."""
+
+
+class ModelError(UniunError):
+    """Something is wrong with a model, not with the request."""
+
+
+class UnknownModel(ModelError):
+    """No model of this name is installed or in the catalogue."""
+
+
+class ModelDamaged(ModelError):
+    """Files of the model are missing, truncated or altered. Names the file."""
+
+
+class ModelLoadFailed(ModelError):
+    """The engine could not load the model."""
+
+
+class ModelUnavailable(ModelError):
+    """The model's source cannot be reached, or the download did not complete."""
+
+
+class StoreBusy(ModelError):
+    """Another process is using the model store exclusively."""
+
+
+class EngineError(UniunError):
+    """The inference engine failed."""
+
+
+class EngineMissing(EngineError):
+    """The engine's package is not installed; the message says which one to install."""
+
+
+class EngineLost(EngineError):
+    """The engine process died or gave no sign of life. The job can be run again and resumes from its tokens."""

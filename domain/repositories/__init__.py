@@ -1,0 +1,1 @@
+"""Ports: what the use cases need, said as protocols that `data` implements."""

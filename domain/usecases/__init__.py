@@ -1,0 +1,1 @@
+"""What the user can have done, one class per deed."""
