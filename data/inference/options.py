@@ -1,0 +1,31 @@
+"""How the engine is run."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from domain.entities.entity import Entity
+
+Backend = Literal["auto", "mlx", "llama.cpp"]
+
+
+class EngineOptions(Entity):
+    """Settings of the engine process; the defaults suit a laptop."""
+
+    backend: Backend = "auto"
+    """`auto`: MLX on Apple silicon or CUDA, else llama.cpp when the model has a GGUF file, else MLX."""
+    threads: int | None = Field(default=None, ge=1, le=512)
+    """CPU threads for llama.cpp; the number of physical cores when absent."""
+    context_tokens: int | None = Field(default=None, ge=64, le=1_048_576)
+    """Cap on the context; the smaller of the model's own and 8,192 when absent."""
+    kv_budget_bytes: int = Field(default=1 << 30, ge=1 << 20)
+    """Memory for KV state, running job included."""
+    chunk_s: float = Field(default=0.1, gt=0, le=10)
+    """Longest wanted time of a prefill chunk: what a stop waits for."""
+    watchdog_s: float = Field(default=10.0, gt=0, le=3600)
+    """Silence after which the engine process is taken for hung and is killed."""
+    load_floor_s: float = Field(default=60.0, gt=0, le=3600)
+    """A load may take this long, plus the time to read its files at `load_bytes_per_s`."""
+    load_bytes_per_s: float = Field(default=20e6, gt=0)
+    start_limit: int = Field(default=5, ge=1, le=100)
+    """Engine processes that may be lost in a row, with no job finished in between, before `EngineLost` is final."""
