@@ -25,6 +25,10 @@ class InvalidSchema(InvalidRequest):
     """The JSON schema for structured output cannot be compiled."""
 
 
+class ScenarioError(InvalidRequest):
+    """A scenario for the simulator is malformed; the message names the file, the line and the reason."""
+
+
 class JobNotFound(InvalidRequest):
     """No queued or running job has this id."""
 
