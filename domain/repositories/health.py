@@ -1,0 +1,18 @@
+"""Looking at the machine and the installation."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from domain.entities.health import EngineProcess, Finding
+
+
+class Health(Protocol):
+    """Read-only checks; none of them loads a model."""
+
+    def findings(self) -> Iterator[Finding]:
+        """One after another, as each check ends; some take seconds."""
+        ...
+
+    def engine_processes(self) -> tuple[EngineProcess, ...]:
+        """Engine processes of this user, oldest first."""
+        ...

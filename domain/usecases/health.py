@@ -1,0 +1,28 @@
+"""Asking how the installation is, and what runs on this machine."""
+
+from collections.abc import Iterator
+
+from domain.entities.health import EngineProcess, Finding
+from domain.repositories.health import Health
+
+
+class DiagnoseUseCase:
+    """Finds what is wrong and how to mend it."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def __call__(self) -> Iterator[Finding]:
+        """Findings as they come in."""
+        return self._health.findings()
+
+
+class ListEngineProcessesUseCase:
+    """What is loaded at this moment, in every UNIUN process of this user."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def __call__(self) -> tuple[EngineProcess, ...]:
+        """Oldest first."""
+        return self._health.engine_processes()

@@ -1,0 +1,106 @@
+"""Asking the language model: a chat answer as a stream, and one answer to one prompt."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from domain.entities.llm import (
+    Finished,
+    GenerationEvent,
+    GenerationRequest,
+    GenerationResult,
+    LlmTaskKind,
+    Message,
+    Sampling,
+)
+from domain.errors import EngineError, InvalidRequest
+from domain.repositories.model_store import ModelStore
+from domain.repositories.scheduler_coordinator import JobHandle, SchedulerCoordinator
+from domain.usecases.history import trim_history
+
+HISTORY_SHARE = 0.7
+"""Of the context; the rest is for the answer, and for what the estimate of tokens gets wrong."""
+ANSWER_SHARE = 0.25
+LONGEST_ANSWER_TOKENS = 1024
+UNKNOWN_CONTEXT_TOKENS = 2048
+"""Assumed when a model does not say how long its context is."""
+
+
+class SendChatStreamUseCase:
+    """Answers the last message of a conversation, token by token, before all background work."""
+
+    def __init__(self, coordinator: SchedulerCoordinator, models: ModelStore) -> None:
+        self._coordinator = coordinator
+        self._models = models
+
+    def __call__(
+        self,
+        conversation: str,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        sampling: Sampling | None = None,
+        max_tokens: int | None = None,
+    ) -> JobHandle:
+        """Queues the answer; iterate the handle's `events()`, or `cancel()` it.
+
+        `messages` is the whole conversation, oldest first; what does not fit in the context is left out here.
+        Raises `UnknownModel`, `ModelDamaged`, `QueueFull`, `InvalidRequest`.
+        """
+        name = model or self._models.default_name()
+        context = self._models.get(name).context_tokens or UNKNOWN_CONTEXT_TOKENS
+        request = _request(
+            kind=LlmTaskKind.CHAT,
+            flow=conversation,
+            model=name,
+            messages=trim_history(messages, int(context * HISTORY_SHARE)),
+            sampling=sampling or Sampling(),
+            max_tokens=max_tokens or min(LONGEST_ANSWER_TOKENS, max(1, int(context * ANSWER_SHARE))),
+        )
+        return self._coordinator.submit(request)
+
+
+class GenerateOneShotUseCase:
+    """One prompt, one answer, for any kind of work."""
+
+    def __init__(self, coordinator: SchedulerCoordinator, models: ModelStore) -> None:
+        self._coordinator = coordinator
+        self._models = models
+
+    async def __call__(
+        self,
+        kind: LlmTaskKind,
+        flow: str,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        on_event: Callable[[GenerationEvent], None] = lambda event: None,
+        **options: Any,
+    ) -> GenerationResult:
+        """Returns the finished answer; `on_event` sees everything on the way. `options` are those of a request.
+
+        Being cancelled here cancels the job. Raises `InvalidRequest` and whatever ended the job.
+        """
+        name = model or self._models.default_name()
+        request = _request(kind=kind, flow=flow, model=name, messages=tuple(messages), **options)
+        job = self._coordinator.submit(request)
+        try:
+            async for event in job.events():
+                on_event(event)
+                if isinstance(event, Finished):
+                    return event.result
+        finally:
+            job.cancel()
+        raise EngineError(f"Job {job.id} ended without an answer. Ask again.")
+
+
+def _request(**fields: Any) -> GenerationRequest:
+    """A request, or `InvalidRequest` in one sentence."""
+    try:
+        return GenerationRequest(**fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        reason = first["msg"].removeprefix("Value error, ")
+        raise InvalidRequest(f"The request was refused: {place + ': ' if place else ''}{reason}.") from None

@@ -1,0 +1,51 @@
+"""Telling the scheduler what the user looks at, asking it what it does, and trying it on a scenario."""
+
+from domain.entities.llm import LlmTaskKind
+from domain.entities.scheduler import SchedulerSnapshot
+from domain.entities.simulation import SimulationReport
+from domain.repositories.scheduler_coordinator import SchedulerCoordinator
+from domain.repositories.simulator import Simulator
+
+
+class SetForegroundKindUseCase:
+    """Says what the user looks at now; every face calls it when a page opens or closes."""
+
+    def __init__(self, coordinator: SchedulerCoordinator) -> None:
+        self._coordinator = coordinator
+
+    def __call__(self, kind: LlmTaskKind | None, subject: str | None = None) -> None:
+        """`subject` is one flow of the kind; nothing is looked at when `kind` is none."""
+        self._coordinator.set_foreground(kind, subject)
+
+
+class SwitchModelUseCase:
+    """Makes another model the resident one."""
+
+    def __init__(self, coordinator: SchedulerCoordinator) -> None:
+        self._coordinator = coordinator
+
+    async def __call__(self, model: str, *, force: bool = False) -> None:
+        """After the running job, or at once when forced. Raises `UnknownModel`, `ModelLoadFailed`."""
+        await self._coordinator.switch_model(model, force=force)
+
+
+class GetSchedulerSnapshotUseCase:
+    """The queue, the running job and the reasons, at this moment."""
+
+    def __init__(self, coordinator: SchedulerCoordinator) -> None:
+        self._coordinator = coordinator
+
+    def __call__(self) -> SchedulerSnapshot:
+        """A value that does not change afterwards."""
+        return self._coordinator.snapshot()
+
+
+class SimulateUseCase:
+    """Runs a scenario through the real policy, with a model of the engine."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+
+    def __call__(self, text: str, filename: str) -> SimulationReport:
+        """Raises `ScenarioError` with the file, the line and the reason."""
+        return self._simulator.simulate(text, filename)
