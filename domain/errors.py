@@ -41,7 +41,9 @@ class QueueFull(UniunError):
         self.depth = depth
         self.flow = flow
         where = f"The queue of {flow}" if flow else "The queue"
-        super().__init__(f"{where} is full: {depth} jobs wait and the limit is {limit}. Try again when some have run.")
+        super().__init__(
+            f"{where} is full: {depth} jobs wait and the limit is {limit}. Try again when some have run."
+        )
 
 
 class JobCancelled(UniunError):
