@@ -1,0 +1,163 @@
+"""The command line: what can be typed. What the commands do, and the imports for it, are in their own modules."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from presentation.cli.openers import Openers
+from presentation.cli.run import run_async
+
+Kind = Literal["chat", "extract", "nataraj", "gana", "api"]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", "-m", help="A model from `uniun models list`; the default one if absent."),
+]
+SystemOption = Annotated[str | None, typer.Option("--system", "-s", help="Instructions for the model.")]
+NameArgument = Annotated[str, typer.Argument(help="A model's name.", show_default=False)]
+
+
+def build_app(openers: Openers) -> typer.Typer:
+    """The whole command line; a command opens what it needs when it runs."""
+    app = typer.Typer(
+        help="A private assistant on your own machine: one language model, and a chat that never waits.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback(invoke_without_command=True)
+    def top(
+        context: typer.Context,
+        version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    ) -> None:
+        if version:
+            print(f"uniun {openers.version}")
+        elif context.invoked_subcommand is None:
+            print(context.get_help())
+
+    _add_conversation(app, openers)
+    app.add_typer(_models(openers), name="models")
+    _add_inspection(app, openers)
+    return app
+
+
+def _add_conversation(app: typer.Typer, openers: Openers) -> None:
+    @app.command()
+    def chat(model: ModelOption = None, system: SystemOption = None) -> None:
+        """Talk with the model. Ctrl-C stops an answer; Ctrl-D leaves."""
+        from presentation.cli.chat import chat as talk
+
+        run_async(talk(openers.controllers, model, system))
+
+    @app.command()
+    def ask(
+        text: Annotated[
+            str | None,
+            typer.Argument(help="The question; `-` or nothing reads stdin. Piped text is appended."),
+        ] = None,
+        model: ModelOption = None,
+        system: SystemOption = None,
+        kind: Annotated[Kind, typer.Option(help="Who asks; the scheduler ranks by it.")] = "chat",
+        schema: Annotated[
+            str | None, typer.Option(help="A JSON schema that the answer must follow: JSON text or a file.")
+        ] = None,
+        max_tokens: Annotated[int, typer.Option(min=1, max=1_000_000, help="Longest answer.")] = 512,
+        temperature: Annotated[
+            float, typer.Option(min=0, max=5, help="0 always takes the likeliest token.")
+        ] = 0.0,
+        seed: Annotated[int | None, typer.Option(min=0, help="The same seed gives the same answer.")] = None,
+    ) -> None:
+        """Ask one question and print the answer, and nothing else, on stdout."""
+        from presentation.cli.ask import Question
+        from presentation.cli.ask import ask as answer
+
+        run_async(
+            answer(
+                openers.controllers,
+                Question(text, kind, model, system, schema, max_tokens, temperature, seed),
+            )
+        )
+
+
+def _models(openers: Openers) -> typer.Typer:
+    models = typer.Typer(help="Fetch, choose and remove models.", no_args_is_help=False)
+
+    @models.callback(invoke_without_command=True)
+    def top(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    @models.command("list")
+    def list_models() -> None:
+        """What is installed and what can be fetched."""
+        from presentation.cli.models import list_models as show
+
+        show(openers.models())
+
+    @models.command()
+    def pull(
+        name: Annotated[str, typer.Argument(help="A catalogue name, or OWNER/NAME on the Hugging Face hub.")],
+    ) -> None:
+        """Fetch a model."""
+        from presentation.cli.models import pull as fetch
+
+        run_async(fetch(openers.models(), name))
+
+    @models.command()
+    def use(name: NameArgument) -> None:
+        """Make an installed model the default."""
+        from presentation.cli.models import use as choose
+
+        choose(openers.models(), name)
+
+    @models.command()
+    def rm(name: NameArgument) -> None:
+        """Remove a model. Files that UNIUN did not fetch stay where they are."""
+        from presentation.cli.models import remove
+
+        remove(openers.models(), name)
+
+    @models.command()
+    def add(
+        name: NameArgument,
+        path: Annotated[Path, typer.Argument(help="An MLX folder or a GGUF file; it is not copied.")],
+    ) -> None:
+        """Register a model that is already on this machine."""
+        from presentation.cli.models import add as register
+
+        register(openers.models(), name, path)
+
+    @models.command()
+    def ps() -> None:
+        """The engines that are running now."""
+        from presentation.cli.models import show_processes
+
+        show_processes(openers.models())
+
+    return models
+
+
+def _add_inspection(app: typer.Typer, openers: Openers) -> None:
+    @app.command()
+    def simulate(
+        file: Annotated[str, typer.Argument(help="A scenario in YAML or JSON; `-` reads stdin.")],
+        as_json: Annotated[bool, typer.Option("--json", help="The trace, one JSON object a line.")] = False,
+        gantt: Annotated[bool, typer.Option("--gantt", help="A chart of who ran and who waited.")] = False,
+    ) -> None:
+        """Run a scenario through the scheduler, without a model."""
+        from presentation.cli.simulate import simulate as show
+
+        if as_json and gantt:
+            raise typer.BadParameter("give --json or --gantt, not both")
+        show(openers.simulate(), file, as_json=as_json, gantt=gantt)
+
+    @app.command()
+    def doctor(
+        run: Annotated[bool, typer.Option("--run", help="Also generate a few tokens.")] = False,
+    ) -> None:
+        """Look for what is wrong, and say how to mend it."""
+        from presentation.cli.doctor import doctor as examine
+
+        if not examine(openers, run=run):
+            raise typer.Exit(1)

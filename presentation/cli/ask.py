@@ -1,0 +1,116 @@
+"""`uniun ask`: one question, one answer."""
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from domain.entities.llm import GenerationEvent, LlmTaskKind, Sampling, TextDelta
+from domain.errors import InvalidRequest, InvalidSchema
+from presentation.cli.openers import Controllers
+from presentation.cli.progress import WaitingLine, ensure
+from presentation.cli.terminal import say, write
+
+INPUT_LIMIT = 10_000_000
+"""Characters of piped text; more would fit in no model's context."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was typed."""
+
+    text: str | None
+    kind: str
+    model: str | None
+    system: str | None
+    schema: str | None
+    max_tokens: int
+    temperature: float
+    seed: int | None
+
+
+async def ask(
+    open_controllers: Callable[[], AbstractAsyncContextManager[Controllers]], question: Question
+) -> None:
+    """Streams the answer to stdout; what else there is to say goes to stderr."""
+    text = read_question(question.text)
+    schema = read_schema(question.schema) if question.schema is not None else None
+    async with open_controllers() as controllers:
+        model = await ensure(controllers.models, question.model)
+        with WaitingLine(f"waiting for {model.name}") as waiting:
+
+            def show(event: GenerationEvent) -> None:
+                if isinstance(event, TextDelta):
+                    waiting.close()
+                    write(event.text)
+                else:
+                    waiting.tell(event)
+
+            result = await controllers.ask.ask(
+                text,
+                kind=LlmTaskKind(question.kind),
+                system=question.system,
+                on_event=show,
+                model=model.name,
+                json_schema=schema,
+                max_tokens=question.max_tokens,
+                sampling=Sampling(temperature=question.temperature, seed=question.seed),
+            )
+    if not result.text.endswith("\n"):
+        write("\n")
+    if result.finish_reason == "length":
+        say(f"the answer was cut after {result.usage.completion_tokens} tokens; --max-tokens allows more.")
+
+
+def read_question(text: str | None) -> str:
+    """The argument, stdin, or both: what is piped in follows what was typed."""
+    if text is None and sys.stdin.isatty():
+        raise InvalidRequest("There is no question. Type it after `uniun ask`, or pipe it in.")
+    if text is None or text == "-":
+        question = _read_stdin()
+    elif _is_piped():
+        question = "\n\n".join(part for part in (text, _read_stdin()) if part.strip())
+    else:
+        question = text
+    if not question.strip():
+        raise InvalidRequest("The question is empty. Type it after `uniun ask`, or pipe it in.")
+    return question
+
+
+def _read_stdin() -> str:
+    try:
+        text = sys.stdin.read(INPUT_LIMIT + 1)
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"What was piped in is not {error.encoding} text. Convert it first.") from None
+    if len(text) > INPUT_LIMIT:
+        raise InvalidRequest(f"More than {INPUT_LIMIT} characters were piped in. Pipe in less.")
+    return text
+
+
+def _is_piped() -> bool:
+    """A pipe or a file; not a terminal, and not what a service manager or a scheduler leaves open."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def read_schema(given: str) -> dict[str, Any]:
+    """JSON text, recognised by its brace, or the name of a file that holds it. Raises `InvalidSchema`."""
+    is_text = given.lstrip().startswith("{")
+    source = "--schema" if is_text else given
+    try:
+        schema = json.loads(given if is_text else Path(given).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidSchema(f"The schema file {given} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidSchema(f"The schema in {source} is not JSON: {error}.") from None
+    if not isinstance(schema, dict):
+        raise InvalidSchema(f'The schema in {source} must be a JSON object, as in {{"type": "object"}}.')
+    return schema

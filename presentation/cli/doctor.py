@@ -1,0 +1,55 @@
+"""`uniun doctor`."""
+
+import asyncio
+
+from rich.text import Text
+
+from domain.entities.health import Finding
+from domain.errors import UniunError
+from presentation.cli.chat import describe
+from presentation.cli.openers import Openers
+from presentation.cli.progress import ensure
+from presentation.cli.terminal import out, printable
+
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+def doctor(openers: Openers, *, run: bool) -> bool:
+    """Shows every finding as it comes; whether nothing is broken."""
+    sound = True
+    for finding in openers.diagnose()():
+        _show(finding)
+        sound &= finding.state != "fail"
+    if run:
+        trial = asyncio.run(_trial(openers))
+        _show(trial)
+        sound &= trial.state != "fail"
+    return sound
+
+
+async def _trial(openers: Openers) -> Finding:
+    """A real generation, through the whole stack."""
+    try:
+        async with openers.controllers() as controllers:
+            model = await ensure(controllers.models, None)
+            result = await controllers.ask.ask("Say hello.", model=model.name, max_tokens=16)
+    except UniunError as error:
+        return Finding(
+            area="generation",
+            state="fail",
+            text=str(error),
+            mend="Mend what is marked above, then try again.",
+        )
+    return Finding(area="generation", state="ok", text=f"{model.name}: {describe(result)}")
+
+
+def _show(finding: Finding) -> None:
+    line = Text.assemble(
+        (f"{finding.state:5}", _STYLES[finding.state]),
+        (f"{finding.area:11}", "bold"),
+        printable(finding.text),
+    )
+    console = out()
+    console.print(line, soft_wrap=True)
+    if finding.mend:
+        console.print(Text(f"{'':16}→ {printable(finding.mend)}"), soft_wrap=True)

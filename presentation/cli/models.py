@@ -1,0 +1,110 @@
+"""`uniun models …`."""
+
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+
+from domain.entities.models import InstalledModel
+from presentation.cli import progress
+from presentation.cli.terminal import out, printable, size, write
+from presentation.controllers.models import ModelsController
+
+
+def list_models(models: ModelsController) -> None:
+    """Two tables: installed, and what can be fetched."""
+    shelf = models.shelf()
+    console = out()
+    if shelf.installed:
+        table = _table("", "installed", "size", "context", "licence", "from")
+        for model in shelf.installed:
+            mark = "*" if model.name == shelf.default else ""
+            table.add_row(
+                mark,
+                printable(model.name),
+                size(model.size_bytes),
+                str(model.context_tokens or "?"),
+                printable(model.licence),
+                printable(model.source),
+            )
+        console.print(table)
+    else:
+        console.print("No model is installed yet. The default one is fetched when it is first needed.")
+    if shelf.available:
+        table = _table("", "can be fetched", "size", "memory", "context", "licence", "good for")
+        for entry in shelf.available:
+            table.add_row(
+                "*" if entry.name == shelf.default else "",
+                entry.name,
+                size(entry.download_bytes),
+                size(entry.memory_bytes),
+                str(entry.context_tokens),
+                entry.licence,
+                entry.good_for,
+            )
+        console.print(table)
+    console.print("* is the default. Fetch with: uniun models pull NAME", style="dim")
+
+
+async def pull(models: ModelsController, name: str) -> None:
+    """Fetches, with a bar."""
+    model = await progress.pull(models, name)
+    write(f"{_described(model)} is ready.\n")
+
+
+def use(models: ModelsController, name: str) -> None:
+    """Chooses the default."""
+    write(f"{models.use(name).name} is the default from now on.\n")
+
+
+def remove(models: ModelsController, name: str) -> None:
+    """Removes and says what that freed."""
+    freed = models.remove(name)
+    write(
+        f"{name} is removed, {size(freed)} freed.\n" if freed else f"{name} is forgotten; its files stay.\n"
+    )
+
+
+def add(models: ModelsController, name: str, path: Path) -> None:
+    """Registers a folder or a file."""
+    write(f"{_described(models.add(name, path.expanduser()))} is registered.\n")
+
+
+def show_processes(models: ModelsController) -> None:
+    """Engine processes; which model one holds is known only to the program that started it."""
+    processes = models.processes()
+    if not processes:
+        write("No engine is running, so no model is loaded.\n")
+        return
+    table = _table("engine", "memory", "since", "works for")
+    for process in processes:
+        table.add_row(
+            str(process.pid),
+            size(process.memory_bytes),
+            _duration(process.running_s),
+            printable(process.parent),
+        )
+    console = out()
+    console.print(table)
+    console.print(
+        "An engine holds at most one model; only the program that it works for knows which.", style="dim"
+    )
+
+
+def _described(model: InstalledModel) -> str:
+    return f"{model.name} ({size(model.size_bytes)})"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(
+            column, justify="right" if column in ("size", "memory", "context") else "left", overflow="fold"
+        )
+    return table

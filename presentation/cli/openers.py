@@ -1,0 +1,38 @@
+"""What the commands are given; nothing is imported, built or opened before a command asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from domain.usecases.health import DiagnoseUseCase
+    from domain.usecases.scheduler import SimulateUseCase
+    from presentation.controllers.ask import AskController
+    from presentation.controllers.chat import ChatController
+    from presentation.controllers.models import ModelsController
+    from presentation.controllers.scheduler import SchedulerController
+
+
+@dataclass(frozen=True)
+class Controllers:
+    """The faces of a running scheduler; valid while the context manager that gave them is open."""
+
+    chat: Callable[[str | None, str | None], ChatController]
+    """A new conversation, from a model name and a system prompt."""
+    ask: AskController
+    models: ModelsController
+    scheduler: SchedulerController
+
+
+@dataclass(frozen=True)
+class Openers:
+    """One way in for each sort of command, so that `models list` starts no engine and `simulate` nothing at all."""
+
+    controllers: Callable[[], AbstractAsyncContextManager[Controllers]]
+    models: Callable[[], ModelsController]
+    simulate: Callable[[], SimulateUseCase]
+    diagnose: Callable[[], DiagnoseUseCase]
+    version: str

@@ -1,0 +1,144 @@
+"""What a waiting user sees, on stderr and only on a terminal."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.text import Text
+
+from domain.entities.llm import GenerationEvent, Preempted, Prefilling, Waiting
+from domain.entities.models import InstalledModel, PullProgress
+from presentation.cli.terminal import err, printable, say
+from presentation.controllers.models import ModelsController
+
+PATIENCE_S = 1.0
+"""Shorter waits are not worth a word."""
+_STAGES = {
+    "download": "fetching",
+    "check": "checking",
+    "unpack": "unpacking",
+    "convert": "converting",
+    "done": "done",
+}
+
+
+class _Seconds(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.elapsed or 0:.0f} s", style="dim")
+
+
+class WaitingLine:
+    """A line with the reason and the seconds, from one second of silence until the first text.
+
+    Enter it in a running event loop.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self._console = err()
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            _Seconds(),
+            console=self._console,
+            transient=True,
+        )
+        self._task = self._progress.add_task(reason, total=None)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> "WaitingLine":
+        if self._console.is_terminal:
+            self._timer = asyncio.get_running_loop().call_later(PATIENCE_S, self._progress.start)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def tell(self, event: GenerationEvent) -> None:
+        """Takes the reason from what happens to the job."""
+        match event:
+            case Waiting(reason=reason):
+                self._show(reason)
+            case Prefilling(done_tokens=done, total_tokens=total):
+                self._show(f"reading the prompt, {done} of {total} tokens")
+            case Preempted(reason=reason):
+                self._show(f"gave way: {reason}")
+
+    def close(self) -> None:
+        """Wipes the line; nothing is shown from here on."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._progress.stop()
+
+    def _show(self, reason: str) -> None:
+        self._progress.update(self._task, description=printable(reason))
+
+
+async def ensure(models: ModelsController, name: str | None) -> InstalledModel:
+    """The model to use; the default one is fetched, with a bar, when it is not there."""
+    with _pull_bar() as report:
+        return await models.ensure(name, report)
+
+
+async def pull(models: ModelsController, name: str) -> InstalledModel:
+    """Fetches a model with a bar."""
+    with _pull_bar() as report:
+        return await models.pull(name, report)
+
+
+class _PullBar:
+    """Appears with the first report: a model that is there already shows nothing."""
+
+    def __init__(self) -> None:
+        self._console = err()
+        self._progress: Progress | None = None
+        self._stage = ""
+
+    def __call__(self, step: PullProgress) -> None:
+        if self._progress is None:
+            self._progress = self._open()
+            self._task = self._progress.add_task("", total=step.total_bytes)
+        if step.stage != self._stage:
+            self._stage = step.stage
+            if not self._console.is_terminal:
+                say(f"{_STAGES[step.stage]} the model…" if step.stage != "done" else "the model is ready.")
+            self._progress.reset(self._task, total=step.total_bytes, description=_STAGES[step.stage])
+        self._progress.update(self._task, completed=step.done_bytes, total=step.total_bytes)
+
+    def _open(self) -> Progress:
+        progress = Progress(
+            TextColumn("{task.description:10}", markup=False),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        progress.start()
+        return progress
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+@contextmanager
+def _pull_bar() -> Iterator[_PullBar]:
+    bar = _PullBar()
+    try:
+        yield bar
+    finally:
+        bar.close()

@@ -1,0 +1,77 @@
+"""Reading the user's lines without stopping the event loop."""
+
+import asyncio
+import sys
+import threading
+from typing import Protocol
+
+from presentation.cli.terminal import say
+
+_LINE_LIMIT = 1_000_000
+"""Characters of one piped line."""
+
+
+class Reader(Protocol):
+    """Where lines come from."""
+
+    interactive: bool
+
+    async def read(self) -> str | None:
+        """The next line, without its end; none when the user leaves."""
+        ...
+
+
+def open_reader() -> Reader:
+    """A line editor on a terminal, plain lines from anything else."""
+    return _Editor() if sys.stdin.isatty() and sys.stdout.isatty() else _Pipe()
+
+
+class _Editor:
+    """prompt_toolkit: it lives on the event loop and leaves the terminal as it found it, whatever ends it."""
+
+    interactive = True
+
+    def __init__(self) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.history import InMemoryHistory
+
+        self._session: PromptSession[str] = PromptSession(history=InMemoryHistory())
+
+    async def read(self) -> str | None:
+        interrupted = False
+        while True:
+            try:
+                return await self._session.prompt_async("> ", handle_sigint=False)
+            except EOFError:
+                return None
+            except KeyboardInterrupt:
+                if interrupted and not self._session.default_buffer.text:
+                    return None
+                interrupted = True
+                say("Ctrl-C again, or Ctrl-D, leaves.")
+
+
+class _Pipe:
+    """A daemon thread reads, because a blocked read cannot be cancelled and must not keep the program alive."""
+
+    interactive = False
+
+    async def read(self) -> str | None:
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str] = loop.create_future()
+
+        def hand_over(text: str) -> None:
+            if not line.done():
+                line.set_result(text)
+
+        def wait_for_line() -> None:
+            try:
+                text = sys.stdin.readline(_LINE_LIMIT)
+            except (ValueError, OSError):  # not text, or closed: there is nothing more to read
+                text = ""
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(hand_over, text)
+
+        threading.Thread(target=wait_for_line, name="stdin", daemon=True).start()
+        text = await line
+        return text.removesuffix("\n") if text else None

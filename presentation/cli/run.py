@@ -1,0 +1,77 @@
+"""Runs a command line and turns whatever happens into an exit status and one sentence on stderr."""
+
+import asyncio
+import os
+import sys
+import traceback
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from domain.errors import InvalidRequest, UniunError
+from presentation.cli.terminal import say
+
+OK, FAILED, BAD_USAGE = 0, 1, 2
+_INTERRUPTED = 130
+"""What typer returns for Ctrl-C."""
+
+
+def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> int:
+    """The exit status: 0 done, 1 failed, 2 asked for wrongly.
+
+    An unexpected exception's traceback goes to `log_file()`, its sentence to stderr.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        status = app(args=list(args), prog_name="uniun", standalone_mode=False)
+        sys.stdout.flush()
+    except UniunError as error:
+        say(str(error))
+        return BAD_USAGE if isinstance(error, InvalidRequest) else FAILED
+    except typer.TyperException as error:
+        say(f"{error.format_message().rstrip('.')}. See: uniun --help")
+        return BAD_USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        return _stopped()
+    except BrokenPipeError:
+        return _reader_gone()
+    except SystemExit as error:
+        return _reader_gone() if error.code == FAILED else int(error.code or 0)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: the user gets a sentence, the log the rest
+        say(_unexpected(error, log_file))
+        return FAILED
+    if status == _INTERRUPTED:
+        return _stopped()
+    return status if isinstance(status, int) else OK
+
+
+def run_async(work: Coroutine[Any, Any, None]) -> None:
+    """Runs a command's coroutine; Ctrl-C cancels it and everything that it has open."""
+    asyncio.run(work)
+
+
+def _stopped() -> int:
+    say("stopped.")
+    return FAILED
+
+
+def _reader_gone() -> int:
+    """Whoever read our output has left; what is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return FAILED
+
+
+def _unexpected(error: Exception, log_file: Callable[[], Path]) -> str:
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    try:
+        path = log_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as log:
+            log.write("".join(traceback.format_exception(error)))
+    except OSError as unwritable:
+        return f"Something unexpected happened ({what}), and the log could not be written ({unwritable})."
+    return f"Something unexpected happened ({what}). The details are in {path}; please report them."

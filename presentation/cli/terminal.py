@@ -1,0 +1,54 @@
+"""What may reach the terminal, and how."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def printable(text: str) -> str:
+    """Text from a model or a file without control characters, which could move the cursor, retitle or type.
+
+    Without its ESC an escape sequence is plain text, however it was split between two pieces of a stream.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs"))
+
+
+def write(text: str) -> None:
+    """Untrusted text to stdout, at once, never read as markup."""
+    sys.stdout.write(printable(text))
+    sys.stdout.flush()
+
+
+def say(sentence: str) -> None:
+    """One line to stderr, for people."""
+    print(f"uniun: {printable(sentence)}", file=sys.stderr, flush=True)
+
+
+def out() -> Console:
+    """Tables and other renderings, on stdout. Strings are taken literally, never as markup."""
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def err() -> Console:
+    """Progress, on stderr."""
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+def size(count: float) -> str:
+    """Bytes for people, in powers of 1000."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit in ("B", "kB") else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

@@ -1,0 +1,67 @@
+"""The models on this machine."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from domain.entities.health import EngineProcess
+from domain.entities.models import InstalledModel, PullProgress
+from domain.usecases.health import ListEngineProcessesUseCase
+from domain.usecases.models import (
+    EnsureModelUseCase,
+    ListModelsUseCase,
+    ModelShelf,
+    PullModelUseCase,
+    RegisterModelUseCase,
+    RemoveModelUseCase,
+    UseModelUseCase,
+)
+
+
+class ModelsController:
+    """What every face offers about models."""
+
+    def __init__(
+        self,
+        list_models: ListModelsUseCase,
+        pull: PullModelUseCase,
+        ensure: EnsureModelUseCase,
+        use: UseModelUseCase,
+        remove: RemoveModelUseCase,
+        register: RegisterModelUseCase,
+        list_processes: ListEngineProcessesUseCase,
+    ) -> None:
+        self._list = list_models
+        self._pull = pull
+        self._ensure = ensure
+        self._use = use
+        self._remove = remove
+        self._register = register
+        self._processes = list_processes
+
+    def shelf(self) -> ModelShelf:
+        """Installed models and those that can be fetched."""
+        return self._list()
+
+    async def pull(self, name: str, progress: Callable[[PullProgress], None]) -> InstalledModel:
+        """Fetches a catalogue name or a hub repository."""
+        return await self._pull(name, progress)
+
+    async def ensure(self, name: str | None, progress: Callable[[PullProgress], None]) -> InstalledModel:
+        """The named model or the default one, which is fetched when it is absent."""
+        return await self._ensure(name, progress)
+
+    def use(self, name: str) -> InstalledModel:
+        """Makes it the default."""
+        return self._use(name)
+
+    def remove(self, name: str) -> int:
+        """Bytes freed."""
+        return self._remove(name)
+
+    def add(self, name: str, path: Path) -> InstalledModel:
+        """Registers a folder or a GGUF file."""
+        return self._register(name, path)
+
+    def processes(self) -> tuple[EngineProcess, ...]:
+        """Engine processes that are alive."""
+        return self._processes()
