@@ -1,0 +1,56 @@
+# Everything runs in .venv, which makes itself: with uv where there is one, else with venv and pip.
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+READY := .venv/.ready
+ARGS :=
+
+.PHONY: help run demo test check bench
+
+help:
+	@echo "make demo    the scheduler against a real load, with a real model, measured"
+	@echo "make run     talk with the model"
+	@echo "make test    everything that CI checks"
+	@echo "make check   lint, format, types, import contracts"
+	@echo "make bench   measurements"
+	@echo "Options for the program go into ARGS, as in: make run ARGS='--model smollm2-135m'"
+
+run: $(READY)
+	@$(BIN)/python -m uniun chat $(ARGS)
+
+demo: $(READY)
+	@$(BIN)/python -m uniun demo $(ARGS)
+
+bench: $(READY)
+	@$(BIN)/python -m uniun bench $(ARGS)
+
+check: $(READY)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+test: check
+	@$(BIN)/python -m pytest $(ARGS)
+
+# The mark is made last, so that an interrupted set-up is done again. pip reads dependency groups since 25.1.
+$(READY): pyproject.toml $(wildcard uv.lock)
+	@rm -f $@
+	@echo "Setting up .venv; the first time takes a few minutes." >&2
+	@unset VIRTUAL_ENV; \
+	if command -v uv >/dev/null 2>&1; then \
+		UV_PROJECT_ENVIRONMENT=.venv uv sync --quiet; \
+	else \
+		found=; for python in $(PYTHON) python3.13 python3.12 python3.11 python3 python; do \
+			if $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+				found=$$python; break; \
+			fi; \
+		done; \
+		if [ -z "$$found" ]; then \
+			echo "Python 3.11 or later with venv is needed (on Debian: apt-get install python3-venv), or uv." >&2; \
+			exit 1; \
+		fi; \
+		$(BIN)/python -m pip --version >/dev/null 2>&1 || $$found -m venv --clear .venv && \
+		$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && \
+		$(BIN)/python -m pip install --quiet --editable . --group dev --group bench; \
+	fi
+	@touch $@
