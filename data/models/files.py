@@ -9,7 +9,7 @@ from pathlib import Path
 
 # The user's quota and a process's file-size limit look to the user like a full disk.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 20
 
 
 def sync_tree(folder: Path) -> None:
@@ -58,7 +58,7 @@ def sha256_of(path: Path, each: Callable[[int], None] = lambda done: None) -> st
     digest = hashlib.sha256()
     done = 0
     with path.open("rb") as file:
-        while block := file.read(_CHUNK_BYTES):
+        while block := file.read(CHUNK_BYTES):
             digest.update(block)
             done += len(block)
             each(done)
