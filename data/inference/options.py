@@ -6,6 +6,9 @@ from pydantic import Field
 
 from domain.entities.entity import Entity
 
+DEFAULT_CONTEXT = 8192
+"""Tokens; enough for most conversations, and it bounds the memory that KV state takes."""
+
 Backend = Literal["auto", "mlx", "llama.cpp"]
 
 
@@ -28,4 +31,5 @@ class EngineOptions(Entity):
     """A load may take this long, plus the time to read its files at `load_bytes_per_s`."""
     load_bytes_per_s: float = Field(default=20e6, gt=0)
     start_limit: int = Field(default=5, ge=1, le=100)
-    """Engine processes that may be lost in a row, with no job finished in between, before `EngineLost` is final."""
+    """Engine processes that may be started within `start_window_s` without one job finished in between."""
+    start_window_s: float = Field(default=60.0, gt=0, le=86400)

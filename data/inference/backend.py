@@ -1,0 +1,72 @@
+"""What a model library must offer for the token loop to run on it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.entities.llm import Sampling
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Tokens of a model, and how text becomes tokens."""
+
+    size: int
+    piece: Callable[[int], bytes]
+    """The text of a token in UTF-8, perhaps only a part of a character; empty for a control token."""
+    control: Mapping[str, int]
+    """Control tokens (`<|im_end|>`, ...) by their text."""
+    end: frozenset[int]
+    """Tokens that end an answer."""
+    encode: Callable[[str, bool], list[int]]
+    """Text to tokens without a beginning-of-sequence token; the flag says whether control tokens are recognised."""
+    bos: int | None
+    """Token that every sequence begins with, if the model wants one."""
+    template: str | None
+    """The chat template in Jinja, if the model has one."""
+    bos_text: str = ""
+    eos_text: str = ""
+
+
+class Backend(Protocol):
+    """A loaded model. Made, used and closed in one thread.
+
+    A sequence is a number below `slots`; its KV state holds the tokens evaluated so far. One sequence advances per
+    call; a later version may take several.
+    """
+
+    name: str
+    vocabulary: Vocabulary
+    context_tokens: int
+    slots: int
+
+    def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:
+        """Appends `tokens` at `position`, the number of tokens already held. On an error the state is undefined."""
+        ...
+
+    def sample(self, sampling: Sampling, position: int) -> int:
+        """Draws from the logits of the last token evaluated. A pure function of logits, seed and position."""
+        ...
+
+    def logits(self) -> NDArray[np.float32]:
+        """Of the last token evaluated, shape (vocabulary size,); the caller may write into it."""
+        ...
+
+    def trim(self, sequence: int, tokens: int) -> bool:
+        """Keeps the first `tokens` tokens. False if this model's state cannot be cut there."""
+        ...
+
+    def clear(self, sequence: int) -> None:
+        """Drops all state of the sequence."""
+        ...
+
+    def kv_bytes(self, sequence: int) -> int:
+        """Memory that the sequence's state takes."""
+        ...
+
+    def close(self) -> None:
+        """Frees the model and gives the memory back to the system."""
+        ...

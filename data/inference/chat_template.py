@@ -1,0 +1,88 @@
+"""Messages to prompt tokens: the model's own Jinja template, in a sandbox, with user text that cannot inject tokens."""
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import jinja2
+from jinja2.ext import loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from data.inference.backend import Vocabulary
+from domain.entities.llm import Message
+from domain.errors import InvalidRequest
+
+_SEAM = "\ufdd0"
+"""A Unicode noncharacter: never in real text, so it can mark where tokens must not form."""
+
+
+class ChatTemplate:
+    """Renders with the template, then tokenizes so that control tokens come from the template alone.
+
+    A control token's text inside a message gets a seam after its first character. The rendered prompt is cut at the
+    seams and the parts are tokenized apart, so that text becomes ordinary tokens; any other text is tokenized as if
+    nothing had been done.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, now: datetime) -> None:
+        self._vocabulary = vocabulary
+        specials = sorted((text for text in vocabulary.control if len(text) > 1), key=len, reverse=True)
+        self._control = re.compile("|".join(map(re.escape, specials))) if specials else None
+        self._now = now
+
+    def tokens(self, messages: Sequence[Message]) -> list[int]:
+        """Raises `InvalidRequest` when there is no template or the template refuses the messages."""
+        source = self._vocabulary.template
+        if source is None:
+            raise InvalidRequest(
+                "This model has no chat template. Send a raw prompt, or use an instruction-tuned model."
+            )
+        shielded = [{"role": message.role, "content": self._shield(message.content)} for message in messages]
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+        )
+        environment.filters["tojson"] = _tojson
+        environment.globals.update(raise_exception=_refuse, strftime_now=self._now.strftime)
+        try:
+            text = environment.from_string(source).render(
+                messages=shielded,
+                add_generation_prompt=True,
+                bos_token=self._vocabulary.bos_text,
+                eos_token=self._vocabulary.eos_text,
+                tools=None,
+                documents=None,
+            )
+        except (
+            jinja2.TemplateError,
+            TypeError,
+            ValueError,
+            LookupError,
+            ArithmeticError,
+            RecursionError,
+        ) as error:
+            raise InvalidRequest(f"The model's chat template refuses these messages: {error}") from error
+        ids = [token for part in text.split(_SEAM) for token in self._vocabulary.encode(part, True)]
+        return with_bos(ids, self._vocabulary)
+
+    def _shield(self, content: str) -> str:
+        content = content.replace(_SEAM, "")
+        if self._control is None:
+            return content
+        return self._control.sub(lambda found: found[0][0] + _SEAM + found[0][1:], content)
+
+
+def with_bos(ids: list[int], vocabulary: Vocabulary) -> list[int]:
+    """Adds the beginning-of-sequence token if the model wants one and the text did not bring it."""
+    if vocabulary.bos is None or ids[:1] == [vocabulary.bos]:
+        return ids
+    return [vocabulary.bos, *ids]
+
+
+def _refuse(message: str) -> None:
+    raise jinja2.TemplateError(message)
+
+
+def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, **_: Any) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)

@@ -1,0 +1,168 @@
+"""The engine process: `python -m data.inference.engine`, JSON lines on stdin and stdout.
+
+The main thread does all model work. A second thread reads stdin, so that a stop is seen at the next boundary and the
+parent's death (end of file) ends this process whatever the main thread does.
+"""
+
+import ctypes
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+from pydantic import ValidationError
+
+from data.clock import Clock, SystemClock
+from data.inference import protocol
+from data.inference.backend import Backend
+from data.inference.options import EngineOptions
+from data.inference.protocol import Line
+from data.inference.token_loop import TokenLoop
+from domain.entities.llm import Sampling
+from domain.errors import EngineError, EngineMissing, UniunError
+from domain.repositories.inference_runner import RunnerJob
+
+_MAX_INBOX = 100_000
+_PR_SET_PDEATHSIG = 1
+
+
+class Engine:
+    """Answers the lines of its supervisor, in order."""
+
+    def __init__(self, send: Callable[[Line], None], stops: set[str], clock: Clock) -> None:
+        self._send = send
+        self._stops = stops
+        self._clock = clock
+        self._loop: TokenLoop | None = None
+
+    def answer(self, line: Line) -> None:
+        """Raises only what means that this process is broken, or that its supervisor speaks nonsense."""
+        do = line["do"]
+        if do == "forget":
+            if self._loop is not None:
+                self._loop.forget(line["job"])
+            return
+        try:
+            done = {"load": self._load, "unload": self._unload, "run": self._run}[do](line)
+        except UniunError as error:
+            self._send({"id": line["id"], "error": protocol.error_to_line(error)})
+        else:
+            self._send({"id": line["id"], "done": done})
+
+    def _load(self, line: Line) -> Line:
+        self._unload(line)
+        options = EngineOptions.model_validate(line["options"])
+        before, start = _resident_bytes(), self._clock.monotonic()
+        backend = _open(line["backend"], Path(line["path"]), options)
+        _warm_up(backend)
+        self._loop = TokenLoop(backend, options, self._clock)
+        return {
+            "engine": backend.name,
+            "context_tokens": backend.context_tokens,
+            "load_s": self._clock.monotonic() - start,
+            "memory_bytes": max(0, _resident_bytes() - before),
+        }
+
+    def _unload(self, line: Line) -> Line:
+        if self._loop is not None:
+            loop, self._loop = self._loop, None
+            loop.close()
+        return {}
+
+    def _run(self, line: Line) -> Line:
+        if self._loop is None:
+            raise EngineError("The engine holds no model. Load one before running a job.")
+        job = RunnerJob.model_validate(line["job"])
+
+        def at(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> bool:
+            self._send({"id": line["id"], "at": [prefilled, prompt, done, token, text]})
+            return job.id in self._stops
+
+        return self._loop.run(job, line["produced"], at).model_dump(mode="json")
+
+
+def _open(backend: str, path: Path, options: EngineOptions) -> Backend:
+    if backend == "llama.cpp":
+        from data.inference.llama_backend import LlamaBackend
+
+        return LlamaBackend(path, options)
+    if backend == "mlx":
+        from data.inference.mlx_backend import MlxBackend
+
+        return MlxBackend(path, options)
+    raise EngineMissing(f"No engine is called {backend!r}. Use mlx or llama.cpp.")
+
+
+def _warm_up(backend: Backend) -> None:
+    """One token: touches all weights, so that the first job is not slow and a broken model fails at its load."""
+    backend.evaluate(0, [backend.vocabulary.bos or 0], 0, want_logits=True)
+    backend.sample(Sampling(), 0)
+    backend.clear(0)
+
+
+def _resident_bytes() -> int:
+    return int(psutil.Process().memory_info().rss)
+
+
+def _read(inbox: "queue.Queue[Line]", stops: set[str]) -> None:
+    """Runs in its own thread until the parent is gone."""
+    while True:
+        raw = sys.stdin.buffer.readline(protocol.MAX_LINE_BYTES)
+        if not raw:
+            os._exit(0)
+        try:
+            line = protocol.decode(raw)
+            if line["do"] == "stop":
+                stops.add(line["job"])
+                continue
+            if line["do"] == "run" and line["stop"]:
+                stops.add(line["job"]["id"])
+            elif line["do"] == "run":
+                # A stop that came too late for the job's last run is not one for this run.
+                stops.discard(line["job"]["id"])
+            inbox.put_nowait(line)
+        except (ValueError, KeyError, TypeError, queue.Full) as error:
+            os.write(2, f"The supervisor sent a line that makes no sense: {error!r}\n".encode())
+            os._exit(2)
+
+
+def _die_with_parent() -> None:
+    """On Linux the kernel sees to it, even if native code hangs with the interpreter lock held."""
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(0)
+
+
+def main() -> None:
+    _die_with_parent()
+    # Native code prints to file descriptor 1; the protocol gets a descriptor of its own.
+    pipe = os.dup(1)
+    os.dup2(2, 1)
+    out = os.fdopen(pipe, "wb", buffering=0)
+    inbox: queue.Queue[Line] = queue.Queue(_MAX_INBOX)
+    stops: set[str] = set()
+
+    def send(line: Line) -> None:
+        rest = memoryview(protocol.encode(line))
+        while rest:
+            rest = rest[out.write(rest) :]
+
+    threading.Thread(target=_read, args=(inbox, stops), daemon=True).start()
+    engine = Engine(send, stops, SystemClock())
+    while True:
+        line = inbox.get()
+        try:
+            engine.answer(line)
+        except (KeyError, TypeError, ValidationError) as error:
+            sys.stderr.write(f"The supervisor sent a line that makes no sense: {error!r}\n")
+            sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""The engine as a child process: started, spoken to, watched and killed."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections import deque
+from pathlib import Path
+
+import data
+from data.inference import protocol
+from data.inference.protocol import Line
+from domain.errors import EngineLost
+
+_STDERR_LINES = 50
+_STDERR_LINE_CHARS = 500
+_REAP_S = 10.0
+
+
+class EngineProcess:
+    """One child. Every way of losing it ends in `EngineLost` with the cause, and with the child killed."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._listening = asyncio.create_task(self._listen())
+        self._lost = False
+
+    @classmethod
+    async def start(cls) -> "EngineProcess":
+        """Raises `EngineLost` if the system cannot start a process."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "data.inference.engine",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=protocol.MAX_LINE_BYTES,
+                # `-m` looks into the working folder first, where the user may have a `data` of their own.
+                cwd=Path(data.__file__).parent.parent,
+                # A Ctrl-C in the terminal is for the parent, which then closes the child.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise EngineLost(f"The engine process could not be started: {error}") from error
+        return cls(process)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return not self._lost and self._process.returncode is None
+
+    def send(self, line: Line) -> None:
+        """Queues a line; a child that is gone is noticed by `receive`."""
+        if self.alive and self._process.stdin is not None:
+            self._process.stdin.write(protocol.encode(line))
+
+    async def receive(self, limit_s: float, doing: str) -> Line:
+        """The next line. Raises `EngineLost` on silence for `limit_s`, on exit, and on a line that makes no sense."""
+        assert self._process.stdout is not None
+        try:
+            async with asyncio.timeout(limit_s):
+                raw = await self._process.stdout.readline()
+        except TimeoutError:
+            raise await self._loss(f"gave no sign of life for {limit_s:g} s while {doing}") from None
+        except ValueError:
+            raise await self._loss(
+                f"sent a line of more than {protocol.MAX_LINE_BYTES} bytes while {doing}"
+            ) from None
+        if not raw:
+            raise await self._loss(f"ended while {doing}", exited=True)
+        try:
+            return protocol.decode(raw)
+        except ValueError as error:
+            raise await self._loss(f"sent a line that makes no sense while {doing} ({error})") from error
+
+    async def nonsense(self, doing: str) -> EngineLost:
+        """For a line that is JSON but not what the call may answer."""
+        return await self._loss(f"sent an answer that makes no sense while {doing}")
+
+    def kill(self) -> None:
+        """At once and without waiting; the event loop reaps it."""
+        self._lost = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGKILL)
+
+    async def close(self) -> None:
+        """Kills and reaps."""
+        self.kill()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REAP_S):
+                await self._process.wait()
+                await asyncio.shield(self._listening)
+        self._listening.cancel()
+
+    async def _loss(self, what: str, *, exited: bool = False) -> EngineLost:
+        if exited:
+            # Its end of the pipe is closed: it is dying. Its own exit code says more than our signal would.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self._process.wait()
+        code = self._process.returncode
+        await self.close()
+        if code is not None:
+            what += f" ({_exit_name(code)})"
+        last = next((line for line in reversed(self._stderr) if line.strip()), "")
+        return EngineLost(
+            f"The engine process {self.pid} {what}."
+            + (f" Its last words: {last}." if last else "")
+            + " Load the model again; the job resumes from its tokens."
+        )
+
+    async def _listen(self) -> None:
+        """Keeps the last lines of stderr; a child whose stderr nobody reads would block."""
+        assert self._process.stderr is not None
+        rest = ""
+        while chunk := await self._process.stderr.read(4096):
+            *lines, rest = (rest + chunk.decode("utf-8", "replace")).split("\n")
+            self._stderr.extend(line[:_STDERR_LINE_CHARS] for line in lines)
+            rest = rest[-_STDERR_LINE_CHARS:]
+        self._stderr.append(rest)
+
+
+def _exit_name(code: int) -> str:
+    if code < 0:
+        try:
+            return f"signal {signal.Signals(-code).name}"
+        except ValueError:
+            return f"signal {-code}"
+    return f"exit code {code}"

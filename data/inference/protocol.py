@@ -1,0 +1,52 @@
+"""What goes over the pipes between the engine process and its supervisor: one JSON object a line."""
+
+import json
+from typing import Any
+
+from domain.errors import (
+    EngineError,
+    EngineMissing,
+    InvalidRequest,
+    InvalidSchema,
+    ModelLoadFailed,
+    PromptTooLong,
+    UniunError,
+)
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+
+Line = dict[str, Any]
+"""To the engine: `do` is load, unload, run, stop or forget. From it: `id` of the call and one of `at` (a boundary:
+prefilled tokens, prompt tokens, tokens done, the new token or none, new text), `done` (the result) or `error`."""
+
+_ERRORS: dict[str, type[UniunError]] = {
+    kind.__name__: kind
+    for kind in (EngineError, EngineMissing, InvalidRequest, InvalidSchema, ModelLoadFailed)
+}
+
+
+def encode(line: Line) -> bytes:
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(raw: bytes) -> Line:
+    """Raises `ValueError` for anything but one complete JSON object."""
+    if not raw.endswith(b"\n"):
+        raise ValueError("the line is cut off")
+    line = json.loads(raw)
+    if not isinstance(line, dict):
+        raise ValueError("the line is not a JSON object")
+    return line
+
+
+def error_to_line(error: UniunError) -> Line:
+    if isinstance(error, PromptTooLong):
+        return {"kind": "PromptTooLong", "numbers": [error.prompt_tokens, error.context_tokens]}
+    return {"kind": type(error).__name__, "message": str(error)}
+
+
+def error_from_line(line: Line) -> UniunError:
+    if line["kind"] == "PromptTooLong":
+        prompt_tokens, context_tokens = line["numbers"]
+        return PromptTooLong(prompt_tokens, context_tokens)
+    return _ERRORS.get(line["kind"], EngineError)(line["message"])

@@ -1,0 +1,86 @@
+"""One job as the token loop holds it, whether it advances or is stopped."""
+
+from collections.abc import Sequence as Seq
+
+from data.inference.backend import Backend, Vocabulary
+from data.inference.constraint import Matcher
+from data.inference.sampling import REDRAW
+from data.inference.text import StopMatcher, TextDecoder
+from domain.entities.llm import FinishReason, Usage
+from domain.repositories.inference_runner import RunnerJob
+
+
+class Sequence:
+    """Prompt and produced tokens, and all that turns a token into text.
+
+    Everything here is a function of the job and its tokens, so a new process rebuilds it from `produced`.
+    """
+
+    def __init__(
+        self,
+        job: RunnerJob,
+        prompt: Seq[int],
+        vocabulary: Vocabulary,
+        context_tokens: int,
+        matcher: Matcher | None,
+    ) -> None:
+        self.job = job
+        self.tokens = list(prompt)
+        self.prompt_tokens = len(prompt)
+        self.cached_tokens: int | None = None
+        """Prompt tokens found in kept state when the job first ran here; none before that."""
+        self.finish_reason: FinishReason | None = None
+        self._vocabulary = vocabulary
+        self._context_tokens = context_tokens
+        self._matcher = matcher
+        self._decoder = TextDecoder()
+        self._stops = StopMatcher(job.stop)
+        self._text: list[str] = []
+
+    @property
+    def done(self) -> int:
+        """Tokens produced so far."""
+        return len(self.tokens) - self.prompt_tokens
+
+    @property
+    def text(self) -> str:
+        return "".join(self._text)
+
+    def choose(self, backend: Backend) -> int:
+        """The next token. With a schema: draw freely, and only if that is refused draw again among the allowed.
+
+        Both draws are independent, so the result is distributed as if the mask had been applied first; the costly
+        mask is mostly saved (the trick is llama.cpp's).
+        """
+        token = backend.sample(self.job.sampling, self.done)
+        if self._matcher is None or self._matcher.allows(token):
+            return token
+        return self._matcher.sample_allowed(backend.logits(), self.job.sampling, self.done + REDRAW)
+
+    def accept(self, token: int) -> str:
+        """Appends a token, sets `finish_reason` if it is the last, and returns the text that may now be shown."""
+        if token in self._vocabulary.end:
+            self.finish_reason = "stop"
+            return self._show(self._stops.flush())
+        self.tokens.append(token)
+        text, stopped = self._stops.feed(self._decoder.feed(self._vocabulary.piece(token)))
+        complete = self._matcher is not None and self._matcher.consume(token)
+        if stopped or complete:
+            self.finish_reason = "stop"
+        elif self.done >= self.job.max_tokens or len(self.tokens) >= self._context_tokens:
+            self.finish_reason = "length"
+        if self.finish_reason is not None:
+            text += self._stops.flush()
+        return self._show(text)
+
+    def usage(self) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.done,
+            cached_tokens=self.cached_tokens or 0,
+        )
+
+    def _show(self, text: str) -> str:
+        if text:
+            self._text.append(text)
+        return text

@@ -1,0 +1,277 @@
+"""The runner that everything else sees: one engine process, started at the first load and replaced when it is lost."""
+
+import asyncio
+import importlib.metadata
+import importlib.util
+import platform
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from pydantic import ValidationError
+
+from data.clock import Clock
+from data.inference import protocol
+from data.inference.options import EngineOptions
+from data.inference.process import EngineProcess
+from data.inference.protocol import Line
+from domain.entities.models import InstalledModel
+from domain.errors import EngineError, EngineLost, EngineMissing, InvalidRequest, ModelLoadFailed
+from domain.repositories.inference_runner import LoadedModel, RunnerJob, RunnerOutcome, RunnerProgress
+from domain.repositories.model_store import ModelStore
+
+_MAX_JOBS = 100_000
+_MAX_REQUEST_BYTES = protocol.MAX_LINE_BYTES // 2
+
+
+@dataclass
+class _Job:
+    """What must outlive the engine process: the tokens that the job has produced."""
+
+    model: str
+    produced: list[int] = field(default_factory=list)
+
+
+class EngineRunner:
+    """Implements `InferenceRunner` on a child process (see `data.inference.engine`).
+
+    A child that dies, hangs or speaks nonsense is killed and `EngineLost` says why; the next `load` starts another.
+    """
+
+    def __init__(self, store: ModelStore, options: EngineOptions, clock: Clock) -> None:
+        self._store = store
+        self._options = options.model_copy(
+            update={"threads": options.threads or psutil.cpu_count(logical=False)}
+        )
+        self._clock = clock
+        self._process: EngineProcess | None = None
+        self._resident: LoadedModel | None = None
+        self._jobs: dict[str, _Job] = {}
+        self._running: str | None = None
+        self._stop_early: str | None = None
+        """A stop that came before its run: the next run of this job ends at its first boundary."""
+        self._calls = 0
+        self._starts: deque[float] = deque(maxlen=options.start_limit)
+        """When processes were started since a job last finished."""
+
+    @property
+    def pid(self) -> int | None:
+        """Of the engine process, while there is one."""
+        return self._process.pid if self._process is not None and self._process.alive else None
+
+    async def load(self, model: str) -> LoadedModel:
+        if self._resident is not None and self._resident.name == model and self.pid is not None:
+            return self._resident
+        await self.unload()
+        installed = await asyncio.to_thread(self._store.get, model)
+        backend, path = self._choose(installed)
+        process = await self._started()
+        line = {
+            "do": "load",
+            "backend": backend,
+            "path": str(path.resolve()),
+            "options": self._options.model_dump(),
+        }
+        limit_s = self._options.load_floor_s + installed.size_bytes / self._options.load_bytes_per_s
+        try:
+            done = await self._call(process, line, limit_s, f"loading {model}")
+        except (EngineLost, asyncio.CancelledError):
+            process.kill()
+            raise
+        try:
+            self._resident = LoadedModel(name=model, **done)
+        except (ValidationError, TypeError):
+            raise await process.nonsense(f"loading {model}") from None
+        return self._resident
+
+    async def unload(self) -> None:
+        if self._resident is None:
+            return
+        self._resident = None
+        process = self._process
+        if process is None or not process.alive:
+            return
+        try:
+            await self._call(process, {"do": "unload"}, self._options.watchdog_s, "unloading")
+        except EngineLost:
+            return  # its memory is free, which is what was asked for
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+
+    async def run(self, job: RunnerJob, emit: Callable[[RunnerProgress], None]) -> RunnerOutcome:
+        if self._resident is None or self._process is None:
+            raise EngineError("No model is loaded. Load one before running a job.")
+        state = self._job(job)
+        request = {
+            "do": "run",
+            "job": job.model_dump(mode="json"),
+            "produced": state.produced,
+            "stop": self._stop_early == job.id,
+        }
+        if len(protocol.encode(request)) > _MAX_REQUEST_BYTES:
+            raise InvalidRequest(
+                f"The request is larger than {_MAX_REQUEST_BYTES >> 20} MiB. Shorten the prompt."
+            )
+        process = self._process
+        self._running, self._stop_early = job.id, None
+        try:
+            outcome = await self._run(process, request, state, emit)
+        finally:
+            self._running = None
+            if not process.alive:
+                self._resident = None
+        if outcome.status == "finished":
+            self._starts.clear()
+            self._jobs.pop(job.id, None)
+        return outcome
+
+    def stop(self, job_id: str) -> None:
+        if self._running != job_id:
+            self._stop_early = job_id
+        elif self._process is not None:
+            self._process.send({"do": "stop", "job": job_id})
+
+    def forget(self, job_id: str) -> None:
+        self._jobs.pop(job_id, None)
+        if self._stop_early == job_id:
+            self._stop_early = None
+        if self._process is not None:
+            self._process.send({"do": "forget", "job": job_id})
+
+    async def aclose(self) -> None:
+        self._resident = None
+        process, self._process = self._process, None
+        if process is not None:
+            await process.close()
+
+    # Speaking with the process.
+
+    async def _call(self, process: EngineProcess, line: Line, limit_s: float, doing: str) -> Line:
+        """One question, one answer."""
+        call = self._next_call()
+        process.send({"id": call, **line})
+        return await self._answer(process, await process.receive(limit_s, doing), call, doing)
+
+    async def _run(
+        self, process: EngineProcess, request: Line, job: _Job, emit: Callable[[RunnerProgress], None]
+    ) -> RunnerOutcome:
+        call, job_id = self._next_call(), request["job"]["id"]
+        doing, limit_s = f"running job {job_id}", self._options.watchdog_s
+        process.send({"id": call, **request})
+        try:
+            while (line := await process.receive(limit_s, doing)).get("id") == call and "at" in line:
+                try:
+                    progress = _progress(line, job)
+                except (ValueError, TypeError):
+                    raise await process.nonsense(doing) from None
+                emit(progress)
+        except EngineLost:
+            raise
+        except BaseException:
+            # Cancelled, or `emit` failed: the engine goes on until it is told.
+            await self._abandon(process, call, job_id)
+            raise
+        done = await self._answer(process, line, call, doing)
+        try:
+            return RunnerOutcome.model_validate(done)
+        except ValidationError:
+            raise await process.nonsense(doing) from None
+
+    async def _answer(self, process: EngineProcess, line: Line, call: int, doing: str) -> Line:
+        """The result in the line; raises the error that it holds instead."""
+        if line.get("id") == call:
+            try:
+                if "error" in line:
+                    error = protocol.error_from_line(line["error"])
+                elif isinstance(line["done"], dict):
+                    return line["done"]
+                else:
+                    raise ValueError("the result is not an object")
+            except (KeyError, TypeError, ValueError):
+                raise await process.nonsense(doing) from None
+            raise error
+        raise await process.nonsense(doing)
+
+    async def _abandon(self, process: EngineProcess, call: int, job_id: str) -> None:
+        """Stops and forgets the running job, and waits for its end so that the next call finds the line free."""
+        process.send({"do": "stop", "job": job_id})
+        self.forget(job_id)
+        try:
+            async with asyncio.timeout(self._options.watchdog_s):
+                while "at" in await process.receive(self._options.watchdog_s, f"stopping job {job_id}"):
+                    pass
+        except EngineLost:
+            pass  # killed already; the caller learns of the cancellation, the next call of the loss
+        except BaseException as error:
+            process.kill()
+            if not isinstance(error, TimeoutError):
+                raise
+
+    def _next_call(self) -> int:
+        self._calls += 1
+        return self._calls
+
+    def _job(self, job: RunnerJob) -> _Job:
+        assert self._resident is not None
+        state = self._jobs.get(job.id)
+        if state is None or state.model != self._resident.name:
+            if len(self._jobs) >= _MAX_JOBS:
+                raise EngineError(f"{_MAX_JOBS} jobs are stopped and not forgotten. End some of them first.")
+            state = self._jobs[job.id] = _Job(self._resident.name)
+        return state
+
+    async def _started(self) -> EngineProcess:
+        if self._process is not None:
+            if self._process.alive:
+                return self._process
+            await self._process.close()
+        now = self._clock.monotonic()
+        if len(self._starts) == self._starts.maxlen and now - self._starts[0] < self._options.start_window_s:
+            raise EngineLost(
+                f"The engine process was lost {len(self._starts)} times within {self._options.start_window_s:g} s and no "
+                "job finished. Wait a minute, try another model, or see the log for the causes."
+            )
+        self._starts.append(now)
+        self._process = await EngineProcess.start()
+        return self._process
+
+    def _choose(self, model: InstalledModel) -> tuple[str, Path]:
+        """The back-end for a model on this machine, and the files that it reads."""
+        backend: str = self._options.backend
+        if backend == "auto":
+            llama = model.gguf_path is not None and importlib.util.find_spec("cyllama") is not None
+            prefer_mlx = model.mlx_path is not None and (_mlx_is_accelerated() or not llama)
+            backend = "mlx" if prefer_mlx else "llama.cpp"
+        path, package, needs = {
+            "mlx": (model.mlx_path, "mlx_lm", "an MLX folder"),
+            "llama.cpp": (model.gguf_path, "cyllama", "a GGUF file"),
+        }[backend]
+        if path is None:
+            raise ModelLoadFailed(
+                f"The engine {backend} needs {needs}, and model {model.name} has none. Use another engine."
+            )
+        if importlib.util.find_spec(package) is None:
+            install = "mlx-lm and mlx (on Linux mlx[cpu])" if backend == "mlx" else "cyllama"
+            raise EngineMissing(f"The engine {backend} is not installed. Run: pip install {install}")
+        return backend, path
+
+
+def _progress(line: Line, job: _Job) -> RunnerProgress:
+    """Reads a boundary and notes its token. Raises `ValueError` or `TypeError` if it makes no sense."""
+    prefilled, prompt, done, token, text = line["at"]
+    if token is not None:
+        job.produced.append(int(token))
+    if done != len(job.produced):
+        raise ValueError("a token is missing or too many")
+    return RunnerProgress(prefilled_tokens=prefilled, prompt_tokens=prompt, tokens_done=done, text=text)
+
+
+def _mlx_is_accelerated() -> bool:
+    """Metal on Apple silicon, or one of MLX's CUDA packages."""
+    if platform.system() == "Darwin" and platform.machine() == "arm64":
+        return True
+    names = (dist.metadata["Name"] or "" for dist in importlib.metadata.distributions())
+    return any(name.startswith("mlx-cuda") for name in names)

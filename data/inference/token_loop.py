@@ -1,0 +1,107 @@
+"""The token loop: prefill in chunks, decode token by token, stop at any boundary, resume from what is kept."""
+
+from typing import Protocol
+
+from data.clock import Clock
+from data.inference.backend import Backend
+from data.inference.chat_template import ChatTemplate, with_bos
+from data.inference.constraint import Grammars
+from data.inference.kv_cache import KvCache, Slot
+from data.inference.options import EngineOptions
+from data.inference.prefill import ChunkSizer
+from data.inference.sequence import Sequence
+from domain.errors import EngineError, InvalidRequest, PromptTooLong
+from domain.repositories.inference_runner import RunnerJob, RunnerOutcome
+
+
+class AtBoundary(Protocol):
+    """Told at every boundary; true means stop here."""
+
+    def __call__(self, prefilled: int, prompt: int, done: int, token: int | None, text: str) -> bool: ...
+
+
+class TokenLoop:
+    """One loaded model and the jobs begun on it. One job advances at a time; the others keep their place.
+
+    The KV state of a job at a boundary holds all its tokens but the last. The next step evaluates that one and draws,
+    so a resume never needs logits from before the stop.
+    """
+
+    def __init__(self, backend: Backend, options: EngineOptions, clock: Clock) -> None:
+        self._backend = backend
+        self._clock = clock
+        self._kv = KvCache(backend, options.kv_budget_bytes)
+        self._chunks = ChunkSizer(options.chunk_s)
+        self._grammars = Grammars(backend.vocabulary)
+        self._sequences: dict[str, Sequence] = {}
+
+    def run(self, job: RunnerJob, produced: list[int], at_boundary: AtBoundary) -> RunnerOutcome:
+        """Starts or resumes the job; `produced` are its tokens so far, in case this process has not seen it.
+
+        Raises `InvalidRequest` and its kind before anything is evaluated, `EngineError` if the model fails.
+        """
+        sequence = self._sequences.get(job.id) or self._begin(job, produced)
+        self._sequences[job.id] = sequence
+        slot = self._kv.take(job.id, job.cache_key, sequence.tokens)
+        if sequence.cached_tokens is None:
+            sequence.cached_tokens = min(len(slot.tokens), sequence.prompt_tokens)
+        while sequence.finish_reason is None:
+            token, text = self._step(sequence, slot)
+            prefilled = min(len(slot.tokens), sequence.prompt_tokens)
+            stop = at_boundary(prefilled, sequence.prompt_tokens, sequence.done, token, text)
+            if stop and sequence.finish_reason is None:
+                break
+        finished = sequence.finish_reason is not None
+        if finished:
+            self.forget(job.id)
+        return RunnerOutcome(
+            status="finished" if finished else "stopped",
+            finish_reason=sequence.finish_reason,
+            tokens_done=sequence.done,
+            text=sequence.text,
+            usage=sequence.usage(),
+        )
+
+    def forget(self, job_id: str) -> None:
+        """The job will not resume; its KV state stays as a prefix."""
+        self._sequences.pop(job_id, None)
+        self._kv.end(job_id)
+
+    def close(self) -> None:
+        self._sequences.clear()
+        self._backend.close()
+
+    def _step(self, sequence: Sequence, slot: Slot) -> tuple[int | None, str]:
+        """Up to the next boundary: a prefill chunk, or a token."""
+        missing = len(sequence.tokens) - len(slot.tokens)
+        try:
+            if missing == 1:
+                self._kv.evaluate(slot, sequence.tokens[-1:], want_logits=True)
+                token = sequence.choose(self._backend)
+                before = sequence.done
+                text = sequence.accept(token)
+                return (token if sequence.done > before else None), text
+            start = self._clock.monotonic()
+            held = len(slot.tokens)
+            chunk = sequence.tokens[held : held + min(missing - 1, self._chunks.size())]
+            self._kv.evaluate(slot, chunk, want_logits=False)
+            self._chunks.learn(len(chunk), self._clock.monotonic() - start)
+        except (ValueError, RuntimeError, MemoryError) as error:
+            raise EngineError(f"{self._backend.name} failed on job {sequence.job.id}: {error}") from error
+        return None, ""
+
+    def _begin(self, job: RunnerJob, produced: list[int]) -> Sequence:
+        backend, vocabulary = self._backend, self._backend.vocabulary
+        if job.prompt is not None:
+            prompt = with_bos(vocabulary.encode(job.prompt, False), vocabulary)
+        else:
+            prompt = ChatTemplate(vocabulary, self._clock.now()).tokens(job.messages)
+        if not prompt:
+            raise InvalidRequest("The prompt is empty. Send at least one character.")
+        if len(prompt) >= backend.context_tokens:
+            raise PromptTooLong(len(prompt), backend.context_tokens)
+        matcher = None if job.json_schema is None else self._grammars.matcher(job.json_schema)
+        sequence = Sequence(job, prompt, vocabulary, backend.context_tokens, matcher)
+        for token in produced:
+            sequence.accept(token)
+        return sequence
