@@ -1,0 +1,389 @@
+"""Runs the scheduler for real: its instructions become engine calls, the engine's answers become events."""
+
+import asyncio
+import itertools
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from data.clock import Clock
+from data.scheduling import events as ev
+from data.scheduling.config import SchedulerConfig
+from data.scheduling.events import Cause, End, Outcome, Record
+from data.scheduling.handle import CallerHandle
+from data.scheduling.inspection import snapshot
+from data.scheduling.jobs import Job, JobSpec, Phase
+from data.scheduling.scheduler import InferenceScheduler
+from domain.entities.llm import GenerationRequest, GenerationResult, LlmTaskKind, Waiting
+from domain.entities.scheduler import JobView, SchedulerSnapshot
+from domain.errors import (
+    EngineError,
+    EngineLost,
+    InvalidRequest,
+    JobCancelled,
+    JobStopped,
+    ModelLoadFailed,
+    QueueFull,
+    UniunError,
+)
+from domain.repositories.inference_runner import InferenceRunner, RunnerJob, RunnerOutcome, RunnerProgress
+from domain.repositories.model_store import ModelStore
+
+VIEW_PERIOD_S = 0.4
+"""Age at which the positions told to waiting callers are computed again."""
+
+
+@dataclass(slots=True)
+class Work:
+    """A live job: the scheduler's record of it, what the device needs, and who listens."""
+
+    job: Job
+    runner_job: RunnerJob
+    handles: dict[str, CallerHandle] = field(default_factory=dict)
+    text: list[str] = field(default_factory=list)
+    tokens: int = 0
+    first_token_at: float | None = None
+    outcome: RunnerOutcome | None = None
+    error: UniunError | None = None
+
+
+class Dispatcher:
+    """Implements `SchedulerCoordinator`; an async context manager that owns the engine.
+
+    All of its state lives on one event loop. `observe` adds a listener to the trace.
+    """
+
+    def __init__(
+        self,
+        runner: InferenceRunner,
+        store: ModelStore,
+        clock: Clock,
+        config: SchedulerConfig | None = None,
+        *,
+        policy: str = "uniun",
+    ) -> None:
+        self._runner = runner
+        self._store = store
+        self._clock = clock
+        self._scheduler = InferenceScheduler(config, policy=policy, at=clock.monotonic())
+        self._works: dict[str, Work] = {}
+        self._callers: dict[str, CallerHandle] = {}
+        self._switches: dict[str, asyncio.Future[None]] = {}
+        self._load_errors: dict[str, UniunError] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ids = itertools.count(1)
+        self._observers: list[Callable[[Record], None]] = []
+        self._views: tuple[float, dict[str, JobView]] = (float("-inf"), {})
+        self._closed = False
+
+    async def __aenter__(self) -> "Dispatcher":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Ends every job with `JobCancelled` and the engine with it."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for handle in self._callers.values():
+            handle.fail(JobCancelled("UNIUN is closing, so the job was cancelled."))
+        for future in self._switches.values():
+            future.cancel()
+        self._callers.clear()
+        self._works.clear()
+        await self._runner.aclose()
+
+    def observe(self, listener: Callable[[Record], None]) -> None:
+        """Calls `listener` with every trace record, in order, on the event loop."""
+        self._observers.append(listener)
+
+    # -- the port
+
+    def submit(self, request: GenerationRequest) -> CallerHandle:
+        if self._closed:
+            raise EngineError("UNIUN is closing and takes no more jobs.")
+        self._store.get(request.model)
+        caller_id = f"{request.kind}-{next(self._ids)}"
+        now = self._now()
+        deadline = None
+        if request.deadline is not None:
+            deadline = now + (request.deadline - self._clock.now()).total_seconds()
+        spec = JobSpec(
+            id=caller_id,
+            kind=request.kind,
+            flow=request.flow,
+            model=request.model,
+            deadline=deadline,
+            foreground_hint=request.foreground_hint,
+            weight=request.weight,
+            coalesce_key=request.coalesce_key,
+            waits_for=request.waits_for,
+        )
+        handle = CallerHandle(caller_id, now, self._cancel, self._describe_wait)
+        self._callers[caller_id] = handle
+        self._feed(ev.Submit(now, spec), admit=lambda: self._admit(caller_id, request, handle))
+        if handle.error is not None:
+            raise handle.error
+        return handle
+
+    def set_foreground(self, kind: LlmTaskKind | None, subject: str | None = None) -> None:
+        self._feed(ev.SetForeground(self._now(), kind, subject))
+
+    async def switch_model(self, model: str, *, force: bool = False) -> None:
+        if self._closed:
+            raise EngineError("UNIUN is closing and loads no more models.")
+        self._store.get(model)
+        switch_id = f"{LlmTaskKind.MODEL_SWITCH}-{next(self._ids)}"
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._switches[switch_id] = future
+        self._feed(ev.SwitchModel(self._now(), switch_id, model, force))
+        try:
+            await future
+        except asyncio.CancelledError:
+            if not self._closed:
+                self._feed(ev.Cancel(self._now(), switch_id))
+            raise
+        finally:
+            self._switches.pop(switch_id, None)
+
+    def snapshot(self) -> SchedulerSnapshot:
+        running = self._scheduler.running
+        work = self._works.get(running.id) if running is not None else None
+        return snapshot(self._scheduler, self._now(), work.tokens if work is not None else None)
+
+    # -- events in, instructions out
+
+    def _now(self) -> float:
+        return max(self._clock.monotonic(), self._scheduler.now)
+
+    def _feed(self, event: ev.Event, admit: Callable[[], None] | None = None) -> None:
+        step = self._scheduler.handle(event)
+        if admit is not None:
+            admit()
+        for record in step.records:
+            for listener in self._observers:
+                listener(record)
+        for instruction in step.instructions:
+            self._obey(instruction)
+
+    def _obey(self, instruction: ev.Instruction) -> None:
+        match instruction:
+            case ev.Start(job_id=job_id):
+                self._spawn(self._run(self._works[job_id]))
+            case ev.Stop(job_id=job_id):
+                self._runner.stop(job_id)
+            case ev.Load(model=model):
+                self._spawn(self._load(model))
+            case ev.End():
+                self._answer(instruction)
+            case ev.Release(job_id=job_id):
+                self._works.pop(job_id, None)
+                self._runner.forget(job_id)
+            case ev.Wake(at=at):
+                self._set_timer(at)
+
+    def _spawn(self, coroutine: Any) -> None:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _set_timer(self, at: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if at is not None and not self._closed:
+            delay = max(0.0, at - self._clock.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._feed(ev.Tick(self._now()))
+
+    # -- the device
+
+    async def _load(self, model: str) -> None:
+        event: ev.Event
+        try:
+            await self._runner.load(model)
+            event = ev.Loaded(self._now(), model)
+        except EngineLost as error:
+            event = ev.EngineDied(self._now(), str(error))
+        except UniunError as error:
+            self._load_errors[model] = error
+            event = ev.LoadFailed(self._now(), model, str(error))
+        except Exception as error:  # noqa: BLE001 - the device must never be left waiting for an answer
+            event = ev.LoadFailed(self._now(), model, f"{type(error).__name__}: {error}")
+        self._feed(event)
+        self._load_errors.pop(model, None)
+
+    async def _run(self, work: Work) -> None:
+        event: ev.Event
+        job_id = work.job.id
+        try:
+            outcome = await self._runner.run(work.runner_job, lambda progress: self._progress(work, progress))
+            work.outcome = outcome
+            if outcome.status == "finished":
+                event = ev.Completed(self._now(), job_id, outcome.tokens_done)
+            else:
+                event = ev.Stopped(self._now(), job_id, outcome.tokens_done)
+        except EngineLost as error:
+            event = ev.EngineDied(self._now(), str(error))
+        except UniunError as error:
+            work.error = error
+            event = ev.JobFailed(self._now(), job_id, str(error))
+        except Exception as error:  # noqa: BLE001 - the device must never be left waiting for an answer
+            work.error = EngineError(
+                f"The engine failed on job {job_id}: {type(error).__name__}: {error}. Try again."
+            )
+            event = ev.JobFailed(self._now(), job_id, str(work.error))
+        reason = work.job.stop_reason
+        self._feed(event)
+        if work.job.phase is Phase.QUEUED and reason:
+            for handle in work.handles.values():
+                handle.preempted(reason)
+
+    def _progress(self, work: Work, progress: RunnerProgress) -> None:
+        if progress.tokens_done > work.tokens:
+            work.tokens = progress.tokens_done
+            if work.first_token_at is None:
+                work.first_token_at = self._now()
+        if progress.text:
+            work.text.append(progress.text)
+            for handle in work.handles.values():
+                handle.text(progress.text, progress.tokens_done)
+        elif not progress.tokens_done:
+            for handle in work.handles.values():
+                handle.prefilling(progress.prefilled_tokens, progress.prompt_tokens)
+
+    # -- callers
+
+    def _admit(self, caller_id: str, request: GenerationRequest, handle: CallerHandle) -> None:
+        """The scheduler has taken the request: as a job of its own, or as one more listener of another."""
+        job = self._scheduler.callers.get(caller_id)
+        if job is None:
+            return
+        work = self._works.get(job.id)
+        if work is None:
+            work = self._works[job.id] = Work(job, _runner_job(job, request))
+        elif work.text:
+            handle.text("".join(work.text), work.tokens)
+        work.handles[caller_id] = handle
+
+    def _cancel(self, caller_id: str) -> None:
+        if not self._closed and caller_id in self._callers:
+            self._feed(ev.Cancel(self._now(), caller_id))
+
+    def _answer(self, end: End) -> None:
+        future = self._switches.get(end.id)
+        if future is not None:
+            if not future.done():
+                if end.outcome is Outcome.FINISHED:
+                    future.set_result(None)
+                else:
+                    future.set_exception(self._error(end, None))
+            return
+        handle = self._callers.pop(end.id, None)
+        if handle is None:
+            return
+        work = self._works.get(end.job_id)
+        if work is not None:
+            work.handles.pop(end.id, None)
+        if end.outcome is Outcome.FINISHED and work is not None and work.outcome is not None:
+            handle.finish(self._result(work, work.outcome, handle))
+        else:
+            handle.fail(self._error(end, work))
+
+    def _result(self, work: Work, outcome: RunnerOutcome, handle: CallerHandle) -> GenerationResult:
+        job, asked = work.job, handle.submitted_at
+        started = job.first_dispatch_at if job.first_dispatch_at is not None else asked
+        first = work.first_token_at
+        return GenerationResult(
+            text=outcome.text,
+            finish_reason=outcome.finish_reason or "stop",
+            usage=outcome.usage,
+            wait_s=max(0.0, started - asked),
+            first_token_s=None if first is None else max(0.0, first - asked),
+            service_s=job.service_s,
+            preemptions=job.preemptions,
+        )
+
+    def _error(self, end: End, work: Work | None) -> UniunError:
+        match end.cause:
+            case Cause.QUEUE_FULL:
+                return QueueFull(end.limit, end.depth, end.flow)
+            case Cause.INVALID:
+                return InvalidRequest(f"Job {end.id} was refused: {end.error}.")
+            case Cause.FORCED_SWITCH:
+                return JobStopped(f"The answer was {end.error}.")
+            case Cause.LOAD_FAILED:
+                known = next((e for m, e in self._load_errors.items() if f"model {m} " in end.error), None)
+                return known or ModelLoadFailed(f"{end.error[:1].upper()}{end.error[1:]}")
+            case Cause.ENGINE_LOST:
+                return EngineError(f"Job {end.id} failed: {end.error}.")
+            case Cause.JOB_ERROR if work is not None and work.error is not None:
+                return work.error
+            case _:
+                return JobCancelled(f"Job {end.id} was cancelled.")
+
+    # -- what a waiting caller is told
+
+    def _describe_wait(self, caller_id: str) -> Waiting | None:
+        job = self._scheduler.callers.get(caller_id)
+        if job is None or job.on_device:
+            return None
+        view = self._view(job.id)
+        if view is None:
+            return Waiting(position=1, estimated_start_s=None, reason=self._wait_reason(1))
+        return Waiting(
+            position=view.position,
+            estimated_start_s=round(view.estimated_start_s, 1),
+            reason=self._wait_reason(view.position),
+        )
+
+    def _view(self, job_id: str) -> JobView | None:
+        at, views = self._views
+        now = self._now()
+        if now - at > VIEW_PERIOD_S or job_id not in views:
+            views = {view.id: view for tier in self.snapshot().tiers.values() for view in tier}
+            self._views = (now, views)
+        return views.get(job_id)
+
+    def _wait_reason(self, position: int) -> str:
+        scheduler = self._scheduler
+        if scheduler.loading is not None:
+            model = scheduler.loading.model
+            spent = self._now() - scheduler.loading.started_at
+            return f"loading {model}, {spent:.0f} s of about {scheduler.residence.cost(model):.0f} s"
+        running = scheduler.running
+        if running is None:
+            return scheduler.last_reason
+        if running.phase is Phase.STOPPING:
+            return f"stopping {running.kind} ({running.spec.flow})"
+        ahead = f", {position - 1} more before it" if position > 1 else ""
+        return f"{running.kind} ({running.spec.flow}) runs{ahead}"
+
+
+def _runner_job(job: Job, request: GenerationRequest) -> RunnerJob:
+    sampling = request.sampling
+    if sampling.seed is None:
+        sampling = sampling.model_copy(update={"seed": secrets.randbits(62)})
+    return RunnerJob(
+        id=job.id,
+        cache_key=f"{request.kind}/{request.flow}",
+        messages=request.messages,
+        prompt=request.prompt,
+        sampling=sampling,
+        max_tokens=request.max_tokens,
+        stop=request.stop,
+        json_schema=request.json_schema,
+    )

@@ -1,0 +1,94 @@
+"""What a scheduling policy decides; the scheduler around it keeps the lives of the jobs."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from data.scheduling.events import SetForeground
+from data.scheduling.jobs import Job
+from data.scheduling.residence import Residence
+from domain.entities.llm import LlmTaskKind
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Whom the policy would have on the device now."""
+
+    by: Job
+    """The job that was chosen; what runs is its lead."""
+    tier: int
+    reason: str
+    due: bool = False
+    """A foreign model's turn has come, so it may stop background work of a better tier."""
+
+    @property
+    def job(self) -> Job:
+        return self.by.lead
+
+
+class Policy(Protocol):
+    """Live jobs, the running one included, are candidates until they end."""
+
+    @property
+    def foreground(self) -> tuple[LlmTaskKind, str | None] | None:
+        """What the user looks at."""
+        ...
+
+    def enter(self, job: Job, now: float) -> None:
+        """A job was accepted."""
+        ...
+
+    def leave(self, job: Job, now: float) -> None:
+        """A job ended; `job.service_s` tells whether it ever ran."""
+        ...
+
+    def withdraw(self, job: Job) -> None:
+        """Takes a job out of the candidates before its lead, hint, deadline or waiting time changes …"""
+        ...
+
+    def restore(self, job: Job, now: float) -> None:
+        """… and puts it back after."""
+        ...
+
+    def used(self, job: Job, start: float, end: float) -> None:
+        """The job had the device."""
+        ...
+
+    def caused_swap(self, job: Job, seconds: float) -> None:
+        """Loading the job's model took so long."""
+        ...
+
+    def set_foreground(self, event: SetForeground) -> None:
+        """The surface changed."""
+        ...
+
+    def advance(self, now: float) -> bool:
+        """Time passed; true if extract's share was used up, or became free again."""
+        ...
+
+    def choose(self, now: float, residence: Residence) -> Choice | None:
+        """The best candidate, the running job being one of them; none if all must wait."""
+        ...
+
+    def preemption(self, running: Job, choice: Choice, now: float, residence: Residence) -> str | None:
+        """Why `choice` may stop the running job; none if it may not."""
+        ...
+
+    def tier(self, job: Job) -> int:
+        """The job's tier now, what waits for it considered."""
+        ...
+
+    def next_change(self, now: float, running: Job | None, residence: Residence) -> float | None:
+        """When the decision may change although nothing happens; none if never."""
+        ...
+
+    def order(self, jobs: list[Job], residence: Residence) -> list[Job]:
+        """Queued jobs in the order in which they would run, as things stand."""
+        ...
+
+    def share(self, now: float) -> tuple[float, bool]:
+        """Extract's share of busy time, and whether it is used up."""
+        ...
+
+    def vruntimes(self) -> tuple[dict[LlmTaskKind, float], dict[str, float]]:
+        """Of kinds and active flows, in seconds."""
+        ...

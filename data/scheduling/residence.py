@@ -1,0 +1,59 @@
+"""Which model is loaded, since when, what a swap costs, and how long the model of a chat lingers."""
+
+from data.scheduling.config import SchedulerConfig
+from data.scheduling.jobs import Job
+from domain.entities.llm import LlmTaskKind
+
+
+class Residence:
+    """Facts about the device that policies read and only the scheduler changes. Times of the scheduler's clock."""
+
+    def __init__(self, config: SchedulerConfig, resident: str | None, at: float) -> None:
+        self._config = config
+        self.model = resident
+        self.since = at
+        self.owed: Job | None = None
+        """The job that caused the last swap, until it has been dispatched."""
+        self._costs: dict[str, float] = {}
+        self._chat_model: str | None = None
+        self._chat_ended_at = 0.0
+
+    def cost(self, model: str) -> float:
+        """Seconds that a swap to `model` is expected to take."""
+        return self._costs.get(model, self._config.default_swap_cost_s)
+
+    def costs(self) -> dict[str, float]:
+        """Those measured so far."""
+        return dict(self._costs)
+
+    def minimum_stay(self, model: str) -> float:
+        """Seconds that the resident model keeps the device before `model` may take it for background work (Q)."""
+        epsilon = self._config.swap_fraction
+        return self.cost(model) * (1 - epsilon) / epsilon
+
+    def arrived(self, model: str, at: float, swap_s: float, trigger: Job | None) -> None:
+        """The model is loaded; learns the cost as an exponentially weighted moving average."""
+        known = self._costs.get(model)
+        alpha = self._config.swap_cost_alpha
+        self._costs[model] = swap_s if known is None else (1 - alpha) * known + alpha * swap_s
+        self.model = model
+        self.since = at
+        self.owed = trigger
+
+    def gone(self) -> None:
+        """Nothing is resident."""
+        self.model = None
+        self.owed = None
+
+    def chat_ended(self, model: str, at: float) -> None:
+        self._chat_model = model
+        self._chat_ended_at = at
+
+    def linger_until(self, foreground: LlmTaskKind | None) -> float | None:
+        """Until when background work may not swap the resident model away; none if no chat has used it."""
+        if self.model is None or self.model != self._chat_model:
+            return None
+        stay = self._config.linger_factor * self.cost(self.model)
+        if foreground is LlmTaskKind.CHAT:
+            stay = max(stay, self._config.linger_surface_s)
+        return self._chat_ended_at + stay

@@ -1,0 +1,502 @@
+"""The scheduler: one device, one job on it at a time, every job to one end.
+
+A state machine without I/O. Events go in, each with its time; instructions and trace records come out; `handle` is the
+only method that changes anything. No clock, no asyncio, no randomness; ties go by arrival number. The shape follows
+the worker state machine of dask/distributed (events, instructions, stories, validation).
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from data.scheduling import events as ev
+from data.scheduling.admission import Admission
+from data.scheduling.config import SchedulerConfig
+from data.scheduling.events import Cause, End, Instruction, Outcome, Record, Step
+from data.scheduling.jobs import IllegalTransition, Job, JobSpec, Phase
+from data.scheduling.policies import POLICIES
+from data.scheduling.policy import Choice, Policy
+from data.scheduling.residence import Residence
+from domain.entities.llm import LlmTaskKind
+
+SWITCH = LlmTaskKind.MODEL_SWITCH.value
+
+
+@dataclass(slots=True, eq=False)
+class Switch:
+    """A request to change the resident model; tier −1, never inference."""
+
+    id: str
+    model: str
+    force: bool
+    engine_losses: int = 0
+
+
+@dataclass(slots=True)
+class Loading:
+    """A swap under way; caused by a job, or by a request for it."""
+
+    model: str
+    started_at: float
+    job: Job | None
+    switch: Switch | None
+
+
+@dataclass(slots=True)
+class Totals:
+    """Counters since the start; seconds and counts."""
+
+    busy_s: float = 0.0
+    swap_s: float = 0.0
+    swaps: int = 0
+    preemptions: int = 0
+    mean_service_s: dict[LlmTaskKind, float] = field(default_factory=dict)
+
+
+class InferenceScheduler:
+    """Drives one policy. Times are seconds of whatever clock the caller keeps; they must not go back."""
+
+    def __init__(
+        self,
+        config: SchedulerConfig | None = None,
+        *,
+        policy: str = "uniun",
+        resident: str | None = None,
+        at: float = 0.0,
+    ) -> None:
+        self.config = config or SchedulerConfig()
+        self.policy: Policy = POLICIES[policy](self.config)
+        self.residence = Residence(self.config, resident, at)
+        self.totals = Totals()
+        self.last_reason = "nothing has been asked for yet"
+        self.now = at
+        self.running: Job | None = None
+        self.loading: Loading | None = None
+        self.switches: deque[Switch] = deque()
+        self.jobs: dict[str, Job] = {}
+        """Live jobs by their own id."""
+        self.callers: dict[str, Job] = {}
+        """Live jobs by the id of everybody who waits for their result."""
+        self.admission = Admission(self.config)
+        self._by_model: dict[str, dict[Job, None]] = {}
+        self._arrivals = 0
+        self._accounted_to = at
+        self.wake_at: float | None = None
+        self._instructions: list[Instruction] = []
+        self._records: list[Record] = []
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            ev.Submit: self._on_submit,
+            ev.Cancel: self._on_cancel,
+            ev.SetForeground: self._on_set_foreground,
+            ev.SwitchModel: self._on_switch_model,
+            ev.Stopped: self._on_stopped,
+            ev.Completed: self._on_completed,
+            ev.JobFailed: self._on_job_failed,
+            ev.Loaded: self._on_loaded,
+            ev.LoadFailed: self._on_load_failed,
+            ev.EngineDied: self._on_engine_died,
+            ev.Tick: self._on_tick,
+        }
+
+    def handle(self, event: ev.Event) -> Step:
+        """Takes one event; returns all that follows. Raises `IllegalTransition` on one that cannot have happened."""
+        if event.at < self.now:
+            raise ValueError(f"{type(event).__name__} at {event.at} comes after {self.now}: time went back")
+        self._instructions, self._records = [], []
+        self.now = event.at
+        self._account()
+        if self.policy.advance(self.now):
+            self._record_share()
+        self._handlers[type(event)](event)
+        self._decide()
+        self._set_timer()
+        return Step(tuple(self._instructions), tuple(self._records))
+
+    # -- events
+
+    def _on_tick(self, event: ev.Tick) -> None:
+        self.wake_at = None
+
+    def _on_submit(self, event: ev.Submit) -> None:
+        spec = event.job
+        if spec.id in self.callers or any(s.id == spec.id for s in self.switches):
+            raise ValueError(f"a request with the id {spec.id!r} is already live")
+        blocker = self.callers.get(spec.waits_for) if spec.waits_for is not None else None
+        if (refusal := self.admission.refusal(spec, blocker)) is not None:
+            self._record(
+                "rejected", job=spec.id, kind=spec.kind, flow=spec.flow, model=spec.model, error=refusal.error
+            )
+            self._instructions.append(refusal)
+            return
+        if (leader := self.admission.leader(spec)) is not None:
+            self._join(leader, spec)
+            return
+        self._arrivals += 1
+        job = Job(spec, self._arrivals, self.now, {spec.id: self.now})
+        if blocker is not None:
+            job.blocked_on, job.lead, job.wait_depth = blocker, blocker.lead, blocker.wait_depth + 1
+            blocker.waiters[job] = None
+        self.jobs[spec.id] = job
+        self._by_model.setdefault(spec.model, {})[job] = None
+        self.callers[spec.id] = job
+        self.admission.count(job.flow_key, +1)
+        self.admission.open(job)
+        self.policy.enter(job, self.now)
+        job.tell(self.now, "submitted")
+        self._record_job("submit", job)
+
+    def _on_cancel(self, event: ev.Cancel) -> None:
+        for switch in self.switches:
+            if switch.id == event.id:
+                self.switches.remove(switch)
+                self._end_switch(switch, Outcome.CANCELLED)
+                return
+        job = self.callers.get(event.id)
+        if job is None:
+            return
+        if len(job.callers) > 1:
+            self._end_caller(job, event.id, Outcome.CANCELLED)
+            return
+        job.cancelled = True
+        if job.phase is Phase.QUEUED:
+            self._end(job, Outcome.CANCELLED)
+        elif job.phase is Phase.RUNNING:
+            self._stop(job, "cancelled by its caller", by=None)
+
+    def _on_set_foreground(self, event: ev.SetForeground) -> None:
+        self.policy.set_foreground(event)
+        self._record("foreground", kind=event.kind, subject=event.subject)
+
+    def _on_switch_model(self, event: ev.SwitchModel) -> None:
+        if len(self.switches) >= self.config.max_queued_per_flow:
+            limit = self.config.max_queued_per_flow
+            error = f"{len(self.switches)} model switches wait already, the limit is {limit}"
+            self._record("rejected", job=event.id, kind=SWITCH, model=event.model, error=error)
+            self._instructions.append(
+                End(event.id, event.id, Outcome.REJECTED, Cause.QUEUE_FULL, error, limit, len(self.switches))
+            )
+            return
+        self.switches.append(Switch(event.id, event.model, event.force))
+        self._record("submit", job=event.id, kind=SWITCH, flow=None, tier=-1, model=event.model)
+
+    def _on_stopped(self, event: ev.Stopped) -> None:
+        job = self._on_device(event.job_id, "stopped", Phase.STOPPING)
+        self._count_tokens(job, event.tokens_done)
+        self._record_job("stopped", job, tokens_done=job.tokens_done)
+        self.running = None
+        if job.cancelled:
+            self._end(job, Outcome.CANCELLED)
+        elif job.stop_forced and job.kind is LlmTaskKind.CHAT:
+            self._end(
+                job, Outcome.FAILED, Cause.FORCED_SWITCH, "stopped by a forced model switch; send it again"
+            )
+        else:
+            job.preemptions += 1
+            self.totals.preemptions += 1
+            self._put_back(job, f"stopped after {job.tokens_done} tokens: {job.stop_reason}")
+
+    def _on_completed(self, event: ev.Completed) -> None:
+        job = self._on_device(event.job_id, "finished", Phase.RUNNING, Phase.STOPPING)
+        self._count_tokens(job, event.tokens_done)
+        self.running = None
+        mean = self.totals.mean_service_s.get(job.kind, job.service_s)
+        self.totals.mean_service_s[job.kind] = 0.8 * mean + 0.2 * job.service_s
+        self._end(job, Outcome.FINISHED)
+
+    def _on_job_failed(self, event: ev.JobFailed) -> None:
+        job = self._on_device(event.job_id, "failed", Phase.RUNNING, Phase.STOPPING)
+        self.running = None
+        self._end(job, Outcome.FAILED, Cause.JOB_ERROR, event.error)
+
+    def _on_loaded(self, event: ev.Loaded) -> None:
+        loading = self._finish_loading(event.model, "loaded")
+        trigger = loading.job if loading.job is not None and loading.job.live else None
+        self.residence.arrived(event.model, self.now, self.now - loading.started_at, trigger)
+        if loading.switch is not None:
+            self._end_switch(loading.switch, Outcome.FINISHED)
+
+    def _on_load_failed(self, event: ev.LoadFailed) -> None:
+        loading = self._finish_loading(event.model, "load failure")
+        error = f"model {event.model} could not be loaded: {event.error}"
+        for switch in [s for s in self.switches if s.model == event.model]:
+            self.switches.remove(switch)
+            self._end_switch(switch, Outcome.FAILED, Cause.LOAD_FAILED, error)
+        if loading.switch is not None:
+            self._end_switch(loading.switch, Outcome.FAILED, Cause.LOAD_FAILED, error)
+        for job in list(self._by_model.get(event.model, ())):
+            self._end(job, Outcome.FAILED, Cause.LOAD_FAILED, error)
+
+    def _on_engine_died(self, event: ev.EngineDied) -> None:
+        self.residence.gone()
+        if self.loading is not None:
+            loading = self._finish_loading(self.loading.model, "engine loss")
+            self._after_loss(loading, event.cause)
+            return
+        job = self.running
+        if job is None:
+            return
+        self.running = None
+        if job.cancelled:
+            self._end(job, Outcome.CANCELLED)
+        elif not self._lost_too_often(job, event.cause):
+            self._put_back(job, f"the engine was lost: {event.cause}")
+
+    # -- decisions
+
+    def _decide(self) -> None:
+        """Puts the device to its best use: starts, stops or swaps, at most one of them."""
+        if self.loading is not None:
+            return
+        job = self.running
+        if job is not None:
+            if job.phase is Phase.RUNNING:
+                self._reconsider(job)
+            return
+        while self.switches:
+            switch = self.switches.popleft()
+            if switch.model != self.residence.model:
+                self._load(switch.model, None, switch, f"the user asked for model {switch.model}")
+                return
+            self._end_switch(switch, Outcome.FINISHED)
+        choice = self.policy.choose(self.now, self.residence)
+        if choice is None:
+            self.last_reason = (
+                "all wait: the model of the last chat lingers" if self.jobs else "nothing to do"
+            )
+        elif choice.job.model == self.residence.model:
+            self._dispatch(choice)
+        else:
+            self._load(choice.job.model, choice.job, None, choice.reason)
+
+    def _reconsider(self, job: Job) -> None:
+        forced = next((s for s in self.switches if s.force), None)
+        if forced is not None:
+            job.stop_forced = True
+            self._stop(job, f"forced switch to model {forced.model}", by=forced.id)
+            return
+        choice = self.policy.choose(self.now, self.residence)
+        if choice is None or choice.job is job:
+            return
+        reason = self.policy.preemption(job, choice, self.now, self.residence)
+        if reason is not None:
+            self._stop(job, reason, by=choice.job.id)
+
+    def _dispatch(self, choice: Choice) -> None:
+        job = choice.job
+        resumed = job.first_dispatch_at is not None
+        self.admission.count(job.flow_key, -len(job.callers))
+        job.phase = Phase.RUNNING
+        job.dispatched_at = self.now
+        if job.first_dispatch_at is None:
+            job.first_dispatch_at = self.now
+        job.stop_reason, job.stop_forced = "", False
+        if self.residence.owed in (job, choice.by):
+            self.residence.owed = None
+        self.admission.close(job)
+        self.running = job
+        self.last_reason = choice.reason
+        job.tell(self.now, f"dispatched as T{choice.tier}: {choice.reason}")
+        self._instructions.append(ev.Start(job.id, resumed))
+        self._record_job("dispatch", job, resumed=resumed, reason=choice.reason)
+
+    def _stop(self, job: Job, reason: str, by: str | None) -> None:
+        job.phase = Phase.STOPPING
+        job.stop_reason = reason
+        self.last_reason = reason
+        job.tell(self.now, f"told to stop: {reason}")
+        self._instructions.append(ev.Stop(job.id, reason))
+        if by is not None:
+            self._record_job("preempt", job, by=by, reason=reason)
+
+    def _load(self, model: str, job: Job | None, switch: Switch | None, reason: str) -> None:
+        self.loading = Loading(model, self.now, job, switch)
+        self.last_reason = reason
+        trigger = job.id if job is not None else SWITCH
+        self._record(
+            "swap_start", **{"from": self.residence.model, "to": model, "trigger": trigger, "reason": reason}
+        )
+        self._instructions.append(ev.Load(model))
+        self.residence.gone()
+
+    # -- bookkeeping
+
+    def _account(self) -> None:
+        """Charges the running job for the time since the last event."""
+        start, self._accounted_to = self._accounted_to, self.now
+        job = self.running
+        if job is not None and self.now > start:
+            job.service_s += self.now - start
+            self.totals.busy_s += self.now - start
+            self.policy.used(job, start, self.now)
+
+    def _put_back(self, job: Job, line: str) -> None:
+        job.tell(self.now, line)
+        self.policy.withdraw(job)
+        job.phase = Phase.QUEUED
+        job.waiting_since = self.now
+        self.policy.restore(job, self.now)
+        self.admission.count(job.flow_key, len(job.callers))
+        self.admission.open(job)
+
+    def _end(self, job: Job, outcome: Outcome, cause: Cause = Cause.NONE, error: str = "") -> None:
+        """The job is over, for everybody who waits for it."""
+        for caller in list(job.callers):
+            self._end_caller(job, caller, outcome, cause, error)
+        self.policy.leave(job, self.now)
+        was_queued = job.phase is Phase.QUEUED
+        job.phase = Phase.ENDED
+        job.tell(self.now, outcome.value)
+        if not was_queued and job.kind is LlmTaskKind.CHAT:
+            self.residence.chat_ended(job.model, self.now)
+        if self.residence.owed is job:
+            self.residence.owed = None
+        self.admission.close(job)
+        if job.blocked_on is not None:
+            job.blocked_on.waiters.pop(job, None)
+        del self.jobs[job.id]
+        targets = self._by_model[job.model]
+        del targets[job]
+        if not targets:
+            del self._by_model[job.model]
+        self._free_waiters(job)
+        self._instructions.append(ev.Release(job.id))
+
+    def _free_waiters(self, ended: Job) -> None:
+        """Whoever waited for the job now leads its own chain."""
+        for head in list(ended.waiters):
+            head.blocked_on = None
+            chain = [head]
+            for job in chain:
+                self.policy.withdraw(job)
+                job.lead = head
+                job.wait_depth = 0 if job.blocked_on is None else job.blocked_on.wait_depth + 1
+                self.policy.restore(job, self.now)
+                chain.extend(job.waiters)
+        ended.waiters.clear()
+
+    def _end_caller(
+        self, job: Job, caller: str, outcome: Outcome, cause: Cause = Cause.NONE, error: str = ""
+    ) -> None:
+        fields: dict[str, Any] = {}
+        if outcome is Outcome.FINISHED:
+            fields = {
+                "service_s": job.service_s,
+                "preemptions": job.preemptions,
+                "tokens_done": job.tokens_done,
+            }
+        elif outcome is Outcome.FAILED:
+            fields = {"error": error}
+        self._record_job(outcome.value, job, caller=caller, **fields)
+        del job.callers[caller]
+        del self.callers[caller]
+        if job.phase is Phase.QUEUED:
+            self.admission.count(job.flow_key, -1)
+        self._instructions.append(End(caller, job.id, outcome, cause, error))
+
+    def _end_switch(
+        self, switch: Switch, outcome: Outcome, cause: Cause = Cause.NONE, error: str = ""
+    ) -> None:
+        fields = {"error": error} if error else {}
+        self._record(
+            outcome.value, job=switch.id, kind=SWITCH, flow=None, tier=-1, model=switch.model, **fields
+        )
+        self._instructions.append(End(switch.id, switch.id, outcome, cause, error))
+
+    def _finish_loading(self, model: str, what: str) -> Loading:
+        loading = self.loading
+        if loading is None or loading.model != model:
+            raise ValueError(
+                f"{what} of {model}, but {loading.model if loading else 'nothing'} was being loaded"
+            )
+        self.loading = None
+        seconds = self.now - loading.started_at
+        self.totals.swaps += 1
+        self.totals.swap_s += seconds
+        if loading.job is not None:
+            self.policy.caused_swap(loading.job, seconds)
+        self._record("swap_end", to=model, seconds=seconds, ok=what == "loaded")
+        return loading
+
+    def _after_loss(self, loading: Loading, cause: str) -> None:
+        """The engine died while it loaded: load again, a few times."""
+        if loading.switch is not None:
+            loading.switch.engine_losses += 1
+            if loading.switch.engine_losses > self.config.max_engine_losses:
+                self._end_switch(loading.switch, Outcome.FAILED, Cause.ENGINE_LOST, self._lost_message(cause))
+            else:
+                self.switches.appendleft(loading.switch)
+        elif loading.job is not None and loading.job.live:
+            self._lost_too_often(loading.job, cause)
+
+    def _lost_too_often(self, job: Job, cause: str) -> bool:
+        job.engine_losses += 1
+        if job.engine_losses <= self.config.max_engine_losses:
+            return False
+        self._end(job, Outcome.FAILED, Cause.ENGINE_LOST, self._lost_message(cause))
+        return True
+
+    def _lost_message(self, cause: str) -> str:
+        return f"the engine was lost {self.config.max_engine_losses + 1} times, last because {cause}"
+
+    def _on_device(self, job_id: str, what: str, *phases: Phase) -> Job:
+        job = self.running
+        if job is None or job.id != job_id:
+            known = self.jobs.get(job_id)
+            if known is not None:
+                raise IllegalTransition(f"{what}, but not running", known)
+            raise ValueError(f"{what}: no live job {job_id!r}")
+        if job.phase not in phases:
+            raise IllegalTransition(what, job)
+        return job
+
+    def _count_tokens(self, job: Job, tokens_done: int) -> None:
+        if tokens_done < job.tokens_done:
+            raise IllegalTransition(f"tokens fell from {job.tokens_done} to {tokens_done}", job)
+        job.tokens_done = tokens_done
+
+    def _join(self, leader: Job, spec: JobSpec) -> None:
+        """A second request for the same work: one run, both get the result, the more urgent wish counts."""
+        self.policy.withdraw(leader)
+        leader.hinted = leader.hinted or spec.foreground_hint
+        if spec.deadline is not None:
+            leader.deadline = (
+                spec.deadline if leader.deadline is None else min(leader.deadline, spec.deadline)
+            )
+        self.policy.restore(leader, self.now)
+        self.callers[spec.id] = leader
+        self.admission.count(leader.flow_key, +1)
+        leader.callers[spec.id] = self.now
+        leader.tell(self.now, f"joined by {spec.id}")
+        self._record_job("submit", leader, caller=spec.id, joined=leader.id)
+
+    # -- out
+
+    def _set_timer(self) -> None:
+        at = None
+        if self.loading is None and self.jobs:
+            running = self.running
+            if running is None or running.phase is Phase.RUNNING:
+                at = self.policy.next_change(self.now, running, self.residence)
+        if at != self.wake_at:
+            self.wake_at = at
+            self._instructions.append(ev.Wake(at))
+
+    def _record(self, event: str, **fields: Any) -> None:
+        self._records.append(Record(self.now, event, fields))
+
+    def _record_job(self, event: str, job: Job, *, caller: str | None = None, **fields: Any) -> None:
+        spec = job.spec
+        self._record(
+            event,
+            job=caller or spec.id,
+            kind=spec.kind,
+            flow=spec.flow,
+            tier=self.policy.tier(job),
+            model=spec.model,
+            **fields,
+        )
+
+    def _record_share(self) -> None:
+        value, exhausted = self.policy.share(self.now)
+        self._record("share", value=value, exhausted=exhausted)

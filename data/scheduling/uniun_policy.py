@@ -1,0 +1,343 @@
+"""The UNIUN policy: strict tiers over a fair pool, with residence. The contract is docs/scheduler.md.
+
+Strict bands over a fair class are POSIX SCHED_FIFO over CFS; T3 is earliest deadline first (Liu and Layland, 1973);
+the shape is that of BROS (arXiv:2504.09590) and the accounting that of VTC (arXiv:2401.00588, arXiv:2501.14312).
+
+Every live job, the running one included, sits in the indexes of its lead's model. A job that waits for another is
+indexed like any other; when it is chosen, its lead runs. That is priority inheritance without a second rule.
+Hoisted jobs stay in the indexes of the lower tiers too: those are looked at only when T0 and T1 are empty.
+"""
+
+from dataclasses import dataclass
+
+from data.scheduling.config import SchedulerConfig
+from data.scheduling.events import SetForeground
+from data.scheduling.fair_pool import POOL_KINDS, FairPool
+from data.scheduling.heap import IndexedHeap
+from data.scheduling.jobs import Job
+from data.scheduling.policy import Choice
+from data.scheduling.residence import Residence
+from data.scheduling.share import ExtractShare
+from data.scheduling.turns import Served, TurnQueue
+from domain.entities.llm import LlmTaskKind
+
+CHAT, EXTRACT, API = LlmTaskKind.CHAT, LlmTaskKind.EXTRACT, LlmTaskKind.API
+
+T0, T1, T2, T3, T4, T5 = range(6)
+
+EPSILON_S = 1e-6
+"""A vruntime must be strictly smaller to take over, so look just after the moment when they are equal."""
+
+
+class ModelQueue:
+    """Live jobs of one target model, except where the fair pool keeps them."""
+
+    def __init__(self, served: Served) -> None:
+        self.hinted = TurnQueue(served)
+        self.hinted_waits: IndexedHeap[Job] = IndexedHeap()
+        self.extract: IndexedHeap[Job] = IndexedHeap()
+        self.overdue: IndexedHeap[Job] = IndexedHeap()
+        self.waits: IndexedHeap[Job] = IndexedHeap()
+        """All but chats, longest wait first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A foreign model whose turn has come, and the job that has waited longest for it."""
+
+    job: Job
+    waited_s: float
+
+
+class UniunPolicy:
+    """Implements `Policy`. Decisions cost O(log n) in the jobs and O(m) in the models asked for."""
+
+    def __init__(self, config: SchedulerConfig) -> None:
+        self._config = config
+        self._served = Served()
+        self._by_kind = {kind: TurnQueue(self._served) for kind in LlmTaskKind}
+        self._models: dict[str, ModelQueue] = {}
+        self._deadlines: IndexedHeap[Job] = IndexedHeap()
+        self._hints: dict[Job, None] = {}
+        """Jobs whose hint ends when the surface is left."""
+        self._pool = FairPool(config)
+        self._share = ExtractShare(config)
+        self._foreground: tuple[LlmTaskKind, str | None] | None = None
+
+    @property
+    def foreground(self) -> tuple[LlmTaskKind, str | None] | None:
+        return self._foreground
+
+    # -- the lives of jobs
+
+    def enter(self, job: Job, now: float) -> None:
+        if job.kind in POOL_KINDS:
+            self._pool.enter(job)
+        self.restore(job, now)
+
+    def leave(self, job: Job, now: float) -> None:
+        self.withdraw(job)
+        if job.kind in POOL_KINDS:
+            self._pool.leave(job)
+        if job.first_dispatch_at is not None:
+            self._served.mark(job.flow_key)
+            self._by_kind[job.kind].reorder(job.flow_key)
+            for queue in self._models.values():
+                queue.hinted.reorder(job.flow_key)
+
+    def restore(self, job: Job, now: float) -> None:
+        self._by_kind[job.kind].add(job)
+        if job.kind is CHAT:
+            return
+        queue = self._models.get(job.lead.model)
+        if queue is None:
+            queue = self._models[job.lead.model] = ModelQueue(self._served)
+        late = job.deadline is not None and job.deadline <= now
+        if job.hinted:
+            queue.hinted.add(job)
+            queue.hinted_waits.push(job, (job.waiting_since, job.arrival))
+            if job.kind is not API:
+                self._hints[job] = None
+        if job.kind is EXTRACT:
+            queue.extract.push(job, job.arrival)
+        elif late:
+            job.overdue = True
+            queue.overdue.push(job, (job.deadline, job.arrival))
+        else:
+            self._pool.add(job)
+            if job.deadline is not None:
+                self._deadlines.push(job, (job.deadline, job.arrival))
+        since = job.waiting_since
+        if late and job.deadline is not None and job.kind is not EXTRACT:
+            since = min(since, job.deadline)
+        queue.waits.push(job, (since, job.arrival))
+
+    def withdraw(self, job: Job) -> None:
+        self._by_kind[job.kind].discard(job)
+        self._hints.pop(job, None)
+        queue = self._models.get(job.lead.model)
+        if job.kind is CHAT or queue is None:
+            return
+        queue.hinted.discard(job)
+        queue.hinted_waits.discard(job)
+        queue.extract.discard(job)
+        queue.overdue.discard(job)
+        queue.waits.discard(job)
+        self._deadlines.discard(job)
+        if job.kind in POOL_KINDS:
+            self._pool.discard(job)
+        if not queue.waits:
+            del self._models[job.lead.model]
+
+    def used(self, job: Job, start: float, end: float) -> None:
+        self._share.add(start, end, extract=job.kind is EXTRACT)
+        if job.kind in POOL_KINDS:
+            self._pool.charge(job, end - start)
+
+    def caused_swap(self, job: Job, seconds: float) -> None:
+        if job.kind in POOL_KINDS:
+            self._pool.charge(job, seconds)
+
+    def set_foreground(self, event: SetForeground) -> None:
+        left = self._foreground is not None and (event.kind is None or event.kind is not self._foreground[0])
+        self._foreground = None if event.kind is None else (event.kind, event.subject)
+        if left:
+            for job in list(self._hints):
+                job.hinted = False
+                queue = self._models[job.lead.model]
+                queue.hinted.discard(job)
+                queue.hinted_waits.discard(job)
+            self._hints.clear()
+
+    def advance(self, now: float) -> bool:
+        self._pool.advance(now)
+        while (job := self._deadlines.first()) is not None and self._deadlines.first_key()[0] <= now:
+            self.withdraw(job)
+            self.restore(job, now)
+        return self._share.update(now)
+
+    # -- decisions
+
+    def choose(self, now: float, residence: Residence) -> Choice | None:
+        if (chat := self._by_kind[CHAT].first()) is not None:
+            return Choice(chat, T0, f"chat outranks all but model switches (flow {chat.spec.flow})")
+        if (hoisted := self._choose_hoisted(now, residence)) is not None:
+            return hoisted
+        owed = residence.owed
+        if owed is not None and owed.live and owed.lead.model == residence.model:
+            return Choice(owed, self.tier(owed), f"model {residence.model} was loaded for it")
+        return self._choose_background(now, residence)
+
+    def preemption(self, running: Job, choice: Choice, now: float, residence: Residence) -> str | None:
+        tier = self.tier(running)
+        if choice.tier < tier:
+            if tier == T5:
+                return f"share of extract used up, {choice.by.kind} is T{choice.tier}"
+            return f"{choice.by.kind} (T{choice.tier}) outranks T{tier}"
+        if choice.due and T2 <= tier <= T5:
+            return choice.reason
+        both_pool = tier == choice.tier == T4 and running.kind in POOL_KINDS and choice.by.kind in POOL_KINDS
+        if both_pool and self._slice_end(running) <= now and self._pool.beats(choice.by, running):
+            return f"slice of {self._config.fair_slice_s:g} s used, {choice.by.kind}/{choice.by.spec.flow} has had less"
+        return None
+
+    def tier(self, job: Job) -> int:
+        best, stack = T5, [job]
+        while stack and best > T0:
+            seen = stack.pop()
+            best = min(best, self._own_tier(seen))
+            stack.extend(seen.waiters)
+        return best
+
+    def next_change(self, now: float, running: Job | None, residence: Residence) -> float | None:
+        times = [now + EPSILON_S]
+        if self._deadlines:
+            times.append(self._deadlines.first_key()[0])
+        if len(self._by_kind[EXTRACT]):
+            change = self._share.next_change(
+                now, extract_runs=running is not None and running.kind is EXTRACT
+            )
+            if change is not None:
+                times.append(change)
+        if running is not None and running.kind in POOL_KINDS and self.tier(running) == T4:
+            ahead = self._pool.seconds_ahead(running, running.model)
+            if ahead is not None:
+                times.append(max(self._slice_end(running), now + ahead + EPSILON_S))
+        linger = residence.linger_until(self._surface_kind) or 0.0
+        for model, queue in self._models.items():
+            if model == residence.model:
+                continue
+            cost = residence.cost(model)
+            stay = residence.since + residence.minimum_stay(model)
+            times.append(max(queue.waits.first_key()[0] + cost, stay, linger))
+            times.append(linger)
+            if queue.hinted_waits:
+                times.append(max(queue.hinted_waits.first_key()[0], residence.since) + cost)
+        return min((t for t in times[1:] if t >= times[0]), default=None)
+
+    def order(self, jobs: list[Job], residence: Residence) -> list[Job]:
+        turns: dict[tuple[LlmTaskKind, str], int] = {}
+
+        def key(job: Job) -> tuple[float, ...]:
+            tier = self.tier(job)
+            foreign = float(tier > T1 and job.lead.model != residence.model)
+            if tier <= T1:
+                return (tier, foreign, turn[job], self._served.last(job.flow_key), job.arrival)
+            if tier == T3:
+                return (tier, foreign, job.deadline or 0.0, job.arrival)
+            if tier == T4 and job.kind in POOL_KINDS:
+                return (tier, foreign, turn[job], *self._pool.key(job))
+            return (tier, foreign, job.arrival)
+
+        turn = {}
+        for job in sorted(jobs, key=lambda job: job.arrival):
+            turn[job] = turns[job.flow_key] = turns.get(job.flow_key, -1) + 1
+        return sorted(jobs, key=key)
+
+    def share(self, now: float) -> tuple[float, bool]:
+        return self._share.value(now), self._share.exhausted
+
+    def vruntimes(self) -> tuple[dict[LlmTaskKind, float], dict[str, float]]:
+        return self._pool.vruntimes()
+
+    # -- parts of a decision
+
+    @property
+    def _surface_kind(self) -> LlmTaskKind | None:
+        return self._foreground[0] if self._foreground is not None else None
+
+    def _own_tier(self, job: Job) -> int:
+        if job.kind is CHAT:
+            return T0
+        if job.hinted or self._is_surface(job):
+            return T1
+        if job.kind is EXTRACT:
+            return T5 if self._share.exhausted else T2
+        return T3 if job.overdue else T4
+
+    def _is_surface(self, job: Job) -> bool:
+        if self._foreground is None:
+            return False
+        kind, subject = self._foreground
+        return job.kind is kind and subject in (None, job.spec.flow)
+
+    def _slice_end(self, running: Job) -> float:
+        return running.dispatched_at + self._config.fair_slice_s
+
+    def _choose_hoisted(self, now: float, residence: Residence) -> Choice | None:
+        own = self._surface_job()
+        local = self._models.get(residence.model) if residence.model is not None else None
+        local_work = (local is not None and len(local.hinted) > 0) or (
+            own is not None and own.lead.model == residence.model
+        )
+        best, reason = own, "what the user looks at"
+        for model, queue in self._models.items():
+            oldest = queue.hinted_waits.first()
+            if oldest is None:
+                continue
+            if model == residence.model or not local_work:
+                candidate = queue.hinted.first()
+            elif now < max(oldest.waiting_since, residence.since) + residence.cost(model):
+                continue
+            else:
+                candidate = oldest
+            if candidate is not None and (best is None or self._turn(candidate) < self._turn(best)):
+                best, reason = candidate, "somebody waits for it (hint)"
+        return None if best is None else Choice(best, T1, reason)
+
+    def _surface_job(self) -> Job | None:
+        if self._foreground is None or self._foreground[0] is CHAT:
+            return None
+        kind, subject = self._foreground
+        turns = self._by_kind[kind]
+        return turns.first() if subject is None else turns.first_of((kind, subject))
+
+    def _turn(self, job: Job) -> tuple[int, int]:
+        return (self._served.last(job.flow_key), job.arrival)
+
+    def _choose_background(self, now: float, residence: Residence) -> Choice | None:
+        linger = residence.linger_until(self._surface_kind)
+        lingers = linger is not None and now < linger
+        local = self._best((residence.model,), "local work first") if residence.model is not None else None
+        if lingers:
+            return local
+        due = self._due(now, residence)
+        if due is not None:
+            target = due.job.lead.model
+            if local is None or now - residence.since >= residence.minimum_stay(target):
+                return Choice(
+                    due.job, self.tier(due.job), f"model {target} due after {due.waited_s:.0f} s", due=True
+                )
+        if local is not None:
+            return local
+        return self._best(self._models, "nothing to do for the resident model")
+
+    def _due(self, now: float, residence: Residence) -> Due | None:
+        best: tuple[float, int] | None = None
+        job: Job | None = None
+        for model, queue in self._models.items():
+            if model == residence.model:
+                continue
+            key = queue.waits.first_key()
+            if now >= key[0] + residence.cost(model) and (best is None or key < best):
+                best, job = key, queue.waits.first()
+        return None if best is None or job is None else Due(job, now - best[0])
+
+    def _best(self, models: "tuple[str, ...] | dict[str, ModelQueue]", reason: str) -> Choice | None:
+        """By tier over some models: T2, T3, T4, T5."""
+        queues = [(model, self._models[model]) for model in models if model in self._models]
+        extracts = [q.extract.first() for _, q in queues]
+        extract = min((j for j in extracts if j is not None), key=lambda j: j.arrival, default=None)
+        if extract is not None and not self._share.exhausted:
+            return Choice(extract, T2, f"extract before the fair pool; {reason}")
+        late = [q.overdue.first() for _, q in queues]
+        overdue = min((j for j in late if j is not None), key=lambda j: (j.deadline, j.arrival), default=None)
+        if overdue is not None:
+            return Choice(overdue, T3, f"its deadline has passed; {reason}")
+        heads = [self._pool.first(model) for model, _ in queues]
+        fair = min((j for j in heads if j is not None), key=self._pool.key, default=None)
+        if fair is not None:
+            return Choice(fair, T4, f"smallest vruntime; {reason}")
+        if extract is not None:
+            return Choice(extract, T5, f"share of extract used up, but nothing better to do; {reason}")
+        return None
