@@ -1,6 +1,6 @@
 """Looking at the machine and the installation."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 from domain.entities.health import EngineProcess, Finding
@@ -9,7 +9,7 @@ from domain.entities.health import EngineProcess, Finding
 class Health(Protocol):
     """Read-only checks; none of them loads a model."""
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> AsyncIterator[Finding]:
         """One after another, as each check ends; some take seconds."""
         ...
 

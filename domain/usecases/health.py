@@ -1,6 +1,6 @@
 """Asking how the installation is, and what runs on this machine."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
 from domain.entities.health import EngineProcess, Finding
 from domain.repositories.health import Health
@@ -12,7 +12,7 @@ class DiagnoseUseCase:
     def __init__(self, health: Health) -> None:
         self._health = health
 
-    def __call__(self) -> Iterator[Finding]:
+    def __call__(self) -> AsyncIterator[Finding]:
         """Findings as they come in."""
         return self._health.findings()
 

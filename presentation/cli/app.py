@@ -159,5 +159,5 @@ def _add_inspection(app: typer.Typer, openers: Openers) -> None:
         """Look for what is wrong, and say how to mend it."""
         from presentation.cli.doctor import doctor as examine
 
-        if not examine(openers, run=run):
+        if not run_async(examine(openers, run=run)):
             raise typer.Exit(1)

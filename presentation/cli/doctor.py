@@ -1,7 +1,5 @@
 """`uniun doctor`."""
 
-import asyncio
-
 from rich.text import Text
 
 from domain.entities.health import Finding
@@ -14,14 +12,14 @@ from presentation.cli.terminal import out, printable
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-def doctor(openers: Openers, *, run: bool) -> bool:
+async def doctor(openers: Openers, *, run: bool) -> bool:
     """Shows every finding as it comes; whether nothing is broken."""
     sound = True
-    for finding in openers.diagnose()():
+    async for finding in openers.diagnose()():
         _show(finding)
         sound &= finding.state != "fail"
     if run:
-        trial = asyncio.run(_trial(openers))
+        trial = await _trial(openers)
         _show(trial)
         sound &= trial.state != "fail"
     return sound

@@ -6,13 +6,14 @@ import sys
 import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
 from domain.errors import InvalidRequest, UniunError
 from presentation.cli.terminal import say
 
+T = TypeVar("T")
 OK, FAILED, BAD_USAGE = 0, 1, 2
 _INTERRUPTED = 130
 """What typer returns for Ctrl-C."""
@@ -49,9 +50,9 @@ def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> 
     return status if isinstance(status, int) else OK
 
 
-def run_async(work: Coroutine[Any, Any, None]) -> None:
+def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Runs a command's coroutine; Ctrl-C cancels it and everything that it has open."""
-    asyncio.run(work)
+    return asyncio.run(work)
 
 
 def _stopped() -> int:

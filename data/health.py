@@ -1,0 +1,195 @@
+"""Looking at the machine and the installation, for `doctor` and `ps`."""
+
+import asyncio
+import os
+import platform
+import shutil
+import sys
+from collections.abc import AsyncIterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+
+from data.clock import Clock
+from data.inference.options import EngineOptions
+from data.models.store import FileModelStore
+from domain.entities.health import EngineProcess, Finding
+from domain.errors import ModelError, UniunError, UnknownModel
+
+_ENGINES = {"llama.cpp": ("cyllama", "cyllama.llama.llama_cpp"), "mlx": ("mlx-lm", "mlx.core, mlx_lm")}
+"""Engine to its package and to what must be importable."""
+_IMPORT_LIMIT_S = 60.0
+_ENGINE_MODULE = "data.inference.engine"
+_FREE_BYTES = 2_000_000_000
+"""Less free disk than this is worth a warning: a small model and its conversion need about half of it."""
+_COMMAND_CHARS = 60
+
+
+class MachineHealth:
+    """Implements `Health`."""
+
+    def __init__(
+        self, store: FileModelStore, options: EngineOptions, folders: Mapping[str, Path], clock: Clock
+    ) -> None:
+        self._store = store
+        self._options = options
+        self._folders = folders
+        self._clock = clock
+
+    async def findings(self) -> AsyncIterator[Finding]:
+        yield _python()
+        works = {}
+        for engine in _ENGINES:
+            finding = await _engine(engine)
+            works[engine] = finding.state == "ok"
+            yield finding
+        yield self._chosen(works)
+        yield await self._model()
+        yield self._memory()
+        for name, path in self._folders.items():
+            yield _folder(name, path)
+
+    def engine_processes(self) -> tuple[EngineProcess, ...]:
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.uids().real != os.getuid() or _ENGINE_MODULE not in process.cmdline():
+                    continue
+                parent = process.parent()
+                found.append(
+                    EngineProcess(
+                        pid=process.pid,
+                        parent=" ".join(parent.cmdline())[-_COMMAND_CHARS:] if parent else "nobody",
+                        memory_bytes=process.memory_info().rss,
+                        running_s=max(0.0, self._clock.now().timestamp() - process.create_time()),
+                    )
+                )
+            except psutil.Error:
+                continue  # it ended meanwhile, or is not ours to look at
+        return tuple(sorted(found, key=lambda process: -process.running_s))
+
+    def _chosen(self, works: Mapping[str, bool]) -> Finding:
+        wanted = self._options.backend
+        if wanted != "auto":
+            state = "ok" if works[wanted] else "fail"
+            mend = "" if works[wanted] else "Unset UNIUN_ENGINE__BACKEND, or install that engine."
+            return Finding(
+                area="engine", state=state, text=f"{wanted}, chosen by UNIUN_ENGINE__BACKEND", mend=mend
+            )
+        if not any(works.values()):
+            return Finding(
+                area="engine",
+                state="fail",
+                text="no engine works",
+                mend="Set up again: rm -r .venv, then make check.",
+            )
+        return Finding(area="engine", state="ok", text=f"auto: {', '.join(e for e in works if works[e])}")
+
+    async def _model(self) -> Finding:
+        name = self._store.default_name()
+        try:
+            model = await self._store.verify(name)
+        except UnknownModel:
+            return Finding(
+                area="model",
+                state="warn",
+                text=f"{name}, the default, is not installed",
+                mend=f"It is fetched when it is first needed, or now with: uniun models pull {name}",
+            )
+        except ModelError as error:
+            return Finding(
+                area="model",
+                state="fail",
+                text=str(error),
+                mend=f"uniun models rm {name}, then uniun models pull {name}",
+            )
+        return Finding(
+            area="model",
+            state="ok",
+            text=f"{name}, the default: every file is as it should be ({model.size_bytes / 1e6:.0f} MB)",
+        )
+
+    def _memory(self) -> Finding:
+        memory = psutil.virtual_memory()
+        try:
+            name = self._store.default_name()
+            entry = next((e for e in self._store.catalogue() if e.name == name), None)
+            needed = entry.memory_bytes if entry else self._store.get(name).size_bytes
+        except UniunError:
+            needed = 0
+        cores = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+        text = f"{memory.available / 1e9:.1f} GB free of {memory.total / 1e9:.1f} GB, {cores} cores; the default model needs {needed / 1e9:.1f} GB"
+        if memory.available < needed:
+            return Finding(
+                area="memory", state="warn", text=text, mend="Close other programs, or use a smaller model."
+            )
+        return Finding(area="memory", state="ok", text=text)
+
+
+def _python() -> Finding:
+    text = f"{platform.python_version()} on {platform.system()} {platform.machine()} ({sys.executable})"
+    return Finding(area="Python", state="ok", text=text)
+
+
+async def _engine(engine: str) -> Finding:
+    """Imports it in a process of its own: a library built for another CPU kills the process that imports it."""
+    package, modules = _ENGINES[engine]
+    try:
+        release = version(package)
+    except PackageNotFoundError:
+        return Finding(
+            area="engine",
+            state="warn",
+            text=f"{engine} is not installed",
+            mend=f"pip install {package}, if there is a build of it for this machine.",
+        )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-c",
+        f"import {modules}",
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_IMPORT_LIMIT_S):
+            _, errors = await process.communicate()
+    except TimeoutError:
+        errors = f"no answer for {_IMPORT_LIMIT_S:.0f} s".encode()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode == 0:
+        return Finding(area="engine", state="ok", text=f"{engine} can be used ({package} {release})")
+    last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
+    return Finding(
+        area="engine",
+        state="warn",
+        text=f"{engine} cannot be imported ({package} {release}): {last[0]}",
+        mend=f"pip install --force-reinstall {package}",
+    )
+
+
+def _folder(name: str, path: Path) -> Finding:
+    area = "folder"
+    place = next(p for p in (path, *path.parents) if p.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return Finding(
+            area=area,
+            state="fail",
+            text=f"{name}: {place} cannot be written to",
+            mend=f"chown or chmod it, or set UNIUN_{name.upper()}_DIR.",
+        )
+    free = shutil.disk_usage(place).free
+    text = f"{name}: {path}, {free / 1e9:.1f} GB free on its disk"
+    if free < _FREE_BYTES:
+        return Finding(
+            area=area,
+            state="warn",
+            text=text,
+            mend="Free some disk space, or set UNIUN_DATA_DIR to another disk.",
+        )
+    return Finding(area=area, state="ok", text=text)

@@ -1,0 +1,46 @@
+"""Settings from the environment, for the app and for the background process."""
+
+from pathlib import Path
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+
+from data.inference.options import EngineOptions
+from data.scheduling.config import SchedulerConfig
+from domain.errors import InvalidRequest
+
+_PREFIX = "UNIUN_"
+_NESTED = "__"
+
+
+class Settings(BaseSettings):
+    """Every field has a variable: `UNIUN_DATA_DIR`, `UNIUN_ENGINE__BACKEND`, `UNIUN_SCHEDULER__FAIR_SLICE_S`, …"""
+
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX, env_nested_delimiter=_NESTED, env_ignore_empty=True, extra="forbid", frozen=True
+    )
+
+    data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("uniun", appauthor=False))
+    """Models, and later the database."""
+    log_dir: Path = Field(default_factory=lambda: platformdirs.user_log_path("uniun", appauthor=False))
+    engine: EngineOptions = EngineOptions()
+    scheduler: SchedulerConfig = SchedulerConfig()
+
+
+def load_settings() -> Settings:
+    """Raises `InvalidRequest` naming the variable that is wrong, and why."""
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        variable = _PREFIX + _NESTED.join(map(str, first["loc"])).upper()
+        reason = first["msg"].removeprefix("Value error, ")
+        raise InvalidRequest(
+            f"The environment variable {variable} is wrong ({first['input']!r}): {reason}. Correct it or unset it."
+        ) from None
+    except SettingsError as error:
+        raise InvalidRequest(f"An environment variable {_PREFIX}… is wrong: {error}.") from None
+    return settings.model_copy(
+        update={"data_dir": settings.data_dir.expanduser(), "log_dir": settings.log_dir.expanduser()}
+    )
