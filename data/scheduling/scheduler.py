@@ -172,13 +172,11 @@ class InferenceScheduler:
         if len(self.switches) >= self.config.max_queued_per_flow:
             limit = self.config.max_queued_per_flow
             error = f"{len(self.switches)} model switches wait already, the limit is {limit}"
-            self._record("rejected", job=event.id, kind=SWITCH, model=event.model, error=error)
             self._instructions.append(
                 End(event.id, event.id, Outcome.REJECTED, Cause.QUEUE_FULL, error, limit, len(self.switches))
             )
             return
         self.switches.append(Switch(event.id, event.model, event.force))
-        self._record("submit", job=event.id, kind=SWITCH, flow=None, tier=-1, model=event.model)
 
     def _on_stopped(self, event: ev.Stopped) -> None:
         job = self._on_device(event.job_id, "stopped", Phase.STOPPING)
@@ -273,7 +271,7 @@ class InferenceScheduler:
         forced = next((s for s in self.switches if s.force), None)
         if forced is not None:
             job.stop_forced = True
-            self._stop(job, f"forced switch to model {forced.model}", by=forced.id)
+            self._stop(job, f"forced switch to model {forced.model}", by=SWITCH)
             return
         choice = self.policy.choose(self.now, self.residence)
         if choice is None or choice.job is job:

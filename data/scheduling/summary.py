@@ -1,0 +1,104 @@
+"""What a trace amounts to: waits, first tokens and service per kind, service per flow, and the device's time."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+QUANTILES = (("p50", 0.50), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
+
+
+def quantiles(values: Sequence[float]) -> dict[str, float | None]:
+    """Nearest-rank quantiles; all none without values."""
+    ordered = sorted(values)
+    if not ordered:
+        return {name: None for name, _ in QUANTILES}
+    return {name: round(ordered[max(0, math.ceil(q * len(ordered)) - 1)], 6) for name, q in QUANTILES}
+
+
+def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
+    """The last record of a trace. Times in seconds; `end` is when it was cut off."""
+    submitted: dict[str, tuple[str, float]] = {}
+    followers: dict[str, list[str]] = {}
+    waits: dict[str, list[float]] = {}
+    firsts: dict[str, list[float]] = {}
+    counts: dict[str, dict[str, int]] = {}
+    kind_service: dict[str, float] = {}
+    flow_service: dict[str, float] = {}
+    dispatched: set[str] = set()
+    on_device: tuple[Mapping[str, Any], float] | None = None
+    swap_started: float | None = None
+    swaps = preemptions = 0
+    swap_s = busy_s = 0.0
+
+    def vacate(at: float) -> None:
+        nonlocal on_device, busy_s
+        if on_device is None:
+            return
+        record, since = on_device
+        on_device = None
+        busy_s += at - since
+        flow = f"{record['kind']}/{record['flow']}"
+        kind_service[record["kind"]] = kind_service.get(record["kind"], 0.0) + at - since
+        flow_service[flow] = flow_service.get(flow, 0.0) + at - since
+
+    for record in trace:
+        event, at, job = record["event"], record["t"], record.get("job")
+        if event in ("submit", "rejected"):
+            submitted[record["job"]] = (record["kind"], at)
+            count = counts.setdefault(record["kind"], {})
+            count["submitted"] = count.get("submitted", 0) + 1
+            if "joined" in record:
+                followers.setdefault(record["joined"], []).append(record["job"])
+        if event == "dispatch":
+            on_device = (record, at)
+            for caller in (record["job"], *followers.get(record["job"], ())):
+                if caller not in dispatched:
+                    dispatched.add(caller)
+                    waits.setdefault(record["kind"], []).append(at - submitted[caller][1])
+        elif event == "first_token":
+            firsts.setdefault(record["kind"], []).append(at - submitted[record["job"]][1])
+        elif event == "preempt":
+            preemptions += 1
+        elif event == "swap_start":
+            swap_started = at
+        elif event == "swap_end":
+            swaps += 1
+            swap_s += at - (swap_started or 0.0)
+            swap_started = None
+        if event in ("finish", "cancelled", "failed", "rejected"):
+            count = counts.setdefault(record["kind"], {})
+            count[event] = count.get(event, 0) + 1
+        leaves = event in ("stopped", "finish", "cancelled", "failed")
+        if leaves and on_device is not None and _same_work(job, on_device[0]["job"], followers):
+            vacate(at)
+    vacate(end)
+    if swap_started is not None:
+        swap_s += end - swap_started
+    kinds = {
+        kind: {
+            "count": count["submitted"],
+            "finished": count.get("finish", 0),
+            "cancelled": count.get("cancelled", 0),
+            "failed": count.get("failed", 0),
+            "rejected": count.get("rejected", 0),
+            "wait_s": quantiles(waits.get(kind, [])),
+            "first_token_s": quantiles(firsts.get(kind, [])),
+            "service_s": round(kind_service.get(kind, 0.0), 6),
+        }
+        for kind, count in sorted(counts.items())
+    }
+    return {
+        "t": round(end, 6),
+        "event": "summary",
+        "kinds": kinds,
+        "flows": {flow: round(seconds, 6) for flow, seconds in sorted(flow_service.items())},
+        "swaps": swaps,
+        "swap_s": round(swap_s, 6),
+        "preemptions": preemptions,
+        "busy_s": round(busy_s, 6),
+        "idle_s": round(max(0.0, end - busy_s - swap_s), 6),
+    }
+
+
+def _same_work(job: Any, running: str, followers: Mapping[str, Sequence[str]]) -> bool:
+    return job == running or job in followers.get(running, ())
