@@ -55,10 +55,11 @@ class WaitingLine:
         )
         self._task = self._progress.add_task(reason, total=None)
         self._timer: asyncio.TimerHandle | None = None
+        self._started = False
 
     def __enter__(self) -> "WaitingLine":
         if self._console.is_terminal:
-            self._timer = asyncio.get_running_loop().call_later(PATIENCE_S, self._progress.start)
+            self._timer = asyncio.get_running_loop().call_later(PATIENCE_S, self._start)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -79,7 +80,12 @@ class WaitingLine:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._progress.stop()
+        if self._started:
+            self._progress.stop()
+
+    def _start(self) -> None:
+        self._started = True
+        self._progress.start()
 
     def _show(self, reason: str) -> None:
         self._progress.update(self._task, description=printable(reason))

@@ -1,0 +1,84 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from domain.entities.llm import GenerationEvent, LlmTaskKind, Message
+from domain.errors import EngineError, InvalidRequest, UnknownModel
+from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase
+from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, answer
+
+QUESTION = (Message(role="user", content="Hello?"),)
+
+
+def test_a_chat_job_is_of_its_conversation_on_the_default_model() -> None:
+    coordinator = ScriptedCoordinator()
+    SendChatStreamUseCase(coordinator, MemoryStore("tiny"))("talk", QUESTION)
+    request = coordinator.requests[0]
+    assert (request.kind, request.flow, request.model) == (LlmTaskKind.CHAT, "talk", "tiny")
+    assert request.messages == QUESTION
+    assert request.max_tokens == 512  # a quarter of the context
+
+
+def test_a_long_conversation_is_cut_to_the_models_context() -> None:
+    coordinator = ScriptedCoordinator()
+    long = [Message(role="user", content=f"{n}" + "x" * 600) for n in range(100)]
+    SendChatStreamUseCase(coordinator, MemoryStore("tiny"))("talk", long)
+    sent = coordinator.requests[0].messages
+    assert 1 < len(sent) < 10
+    assert sent[-1] == long[-1]
+
+
+def test_an_absent_model_is_refused_before_anything_is_queued() -> None:
+    coordinator = ScriptedCoordinator()
+    with pytest.raises(UnknownModel):
+        SendChatStreamUseCase(coordinator, MemoryStore())("talk", QUESTION)
+    assert not coordinator.requests
+
+
+def test_one_shot_tells_every_event_and_returns_the_result() -> None:
+    coordinator = ScriptedCoordinator(answer("a", "b"))
+    seen: list[GenerationEvent] = []
+    generate = GenerateOneShotUseCase(coordinator, MemoryStore("tiny"))
+    result = asyncio.run(
+        generate(LlmTaskKind.GANA, "g", QUESTION, on_event=seen.append, json_schema={"type": "object"})
+    )
+    assert result.text == "ab"
+    assert [event.type for event in seen] == ["text", "text", "finished"]
+    assert coordinator.requests[0].json_schema == {"type": "object"}
+
+
+def test_cancelling_a_one_shot_cancels_its_job() -> None:
+    coordinator = ScriptedCoordinator([HOLD])
+
+    async def scenario() -> None:
+        generate = GenerateOneShotUseCase(coordinator, MemoryStore("tiny"))
+        task = asyncio.create_task(generate(LlmTaskKind.CHAT, "c", QUESTION))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())
+    assert coordinator.jobs[0].cancelled.is_set()
+
+
+def test_a_job_that_ends_without_an_answer_is_an_error() -> None:
+    generate = GenerateOneShotUseCase(ScriptedCoordinator(answer("a")[:1]), MemoryStore("tiny"))
+    with pytest.raises(EngineError, match="without an answer"):
+        asyncio.run(generate(LlmTaskKind.CHAT, "c", QUESTION))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        (" ", {}, "the prompt is empty"),
+        ("hello", {"max_tokens": 0}, "max_tokens: Input should be greater than or equal to 1"),
+        ("hello", {"stop": ("",)}, "stop.0: String should have at least 1 character"),
+    ],
+)
+def test_a_bad_request_is_refused_in_one_sentence(text: str, options: dict[str, Any], reason: str) -> None:
+    generate = GenerateOneShotUseCase(ScriptedCoordinator(), MemoryStore("tiny"))
+    with pytest.raises(InvalidRequest) as refused:
+        asyncio.run(generate(LlmTaskKind.CHAT, "c", [Message(role="user", content=text)], **options))
+    assert str(refused.value) == f"The request was refused: {reason}."

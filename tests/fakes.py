@@ -1,0 +1,260 @@
+"""Stand-ins for the ports, for tests of use cases, controllers and the command line."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from domain.entities.health import EngineProcess, Finding
+from domain.entities.llm import (
+    Finished,
+    GenerationEvent,
+    GenerationRequest,
+    GenerationResult,
+    LlmTaskKind,
+    TextDelta,
+    Usage,
+)
+from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress
+from domain.entities.scheduler import SchedulerSnapshot
+from domain.entities.simulation import SimulationReport
+from domain.errors import JobCancelled, ScenarioError, UnknownModel
+from domain.usecases.health import DiagnoseUseCase, ListEngineProcessesUseCase
+from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase
+from domain.usecases.models import (
+    EnsureModelUseCase,
+    ListModelsUseCase,
+    PullModelUseCase,
+    RegisterModelUseCase,
+    RemoveModelUseCase,
+    UseModelUseCase,
+)
+from domain.usecases.scheduler import (
+    GetSchedulerSnapshotUseCase,
+    SetForegroundKindUseCase,
+    SimulateUseCase,
+    SwitchModelUseCase,
+)
+from presentation.cli.openers import Controllers, Openers
+from presentation.controllers.ask import AskController
+from presentation.controllers.chat import ChatController
+from presentation.controllers.models import ModelsController
+from presentation.controllers.scheduler import SchedulerController
+
+HOLD = None
+"""In a script: wait here until the job is cancelled."""
+Step = GenerationEvent | Exception | None
+
+
+def finished(text: str, *, reason: str = "stop") -> Finished:
+    usage = Usage(prompt_tokens=3, completion_tokens=len(text.split()))
+    return Finished(
+        result=GenerationResult.model_validate(
+            {
+                "text": text,
+                "finish_reason": reason,
+                "usage": usage,
+                "wait_s": 0,
+                "first_token_s": 0.1,
+                "service_s": 0.5,
+                "preemptions": 0,
+            }
+        )
+    )
+
+
+def answer(*pieces: str, reason: str = "stop") -> list[Step]:
+    """The script of a job that streams these pieces and finishes."""
+    deltas = [TextDelta(text=piece, tokens=at + 1) for at, piece in enumerate(pieces)]
+    return [*deltas, finished("".join(pieces), reason=reason)]
+
+
+class ScriptedJob:
+    def __init__(self, name: str, script: Sequence[Step]) -> None:
+        self.id = name
+        self.cancelled = asyncio.Event()
+        self._script = script
+
+    async def events(self) -> AsyncIterator[GenerationEvent]:
+        for step in self._script:
+            if step is HOLD:
+                await self.cancelled.wait()
+            if self.cancelled.is_set():
+                raise JobCancelled("The job was cancelled.")
+            if isinstance(step, Exception):
+                raise step
+            assert step is not None
+            yield step
+
+    async def result(self) -> GenerationResult:
+        async for event in self.events():
+            if isinstance(event, Finished):
+                return event.result
+        raise AssertionError("the script has no end")
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+class ScriptedCoordinator:
+    """Plays one script a job, in the order of submission; the last one again and again."""
+
+    def __init__(self, *scripts: Sequence[Step]) -> None:
+        self.scripts = scripts or (answer("Hello", " there."),)
+        self.requests: list[GenerationRequest] = []
+        self.jobs: list[ScriptedJob] = []
+        self.surfaces: list[tuple[LlmTaskKind | None, str | None]] = []
+
+    def submit(self, request: GenerationRequest) -> ScriptedJob:
+        at = len(self.requests)
+        self.requests.append(request)
+        job = ScriptedJob(f"job-{at}", self.scripts[min(at, len(self.scripts) - 1)])
+        self.jobs.append(job)
+        return job
+
+    def set_foreground(self, kind: LlmTaskKind | None, subject: str | None = None) -> None:
+        self.surfaces.append((kind, subject))
+
+    async def switch_model(self, model: str, *, force: bool = False) -> None:
+        raise UnknownModel(f"There is no model {model}.")
+
+    def snapshot(self) -> SchedulerSnapshot:
+        raise AssertionError("not used here")
+
+
+ENTRY = CatalogueEntry(
+    name="tiny",
+    title="Tiny",
+    source="a wheel",
+    licence="Apache-2.0",
+    download_bytes=100_000_000,
+    memory_bytes=300_000_000,
+    context_tokens=2048,
+    good_for="trying things out",
+)
+
+
+class MemoryStore:
+    """Models that exist in name only; `tiny` is the default and can be pulled."""
+
+    def __init__(self, *installed: str) -> None:
+        self.names = list(installed)
+        self.default = "tiny"
+        self.pulled: list[str] = []
+
+    def catalogue(self) -> tuple[CatalogueEntry, ...]:
+        return (ENTRY,)
+
+    def installed(self) -> tuple[InstalledModel, ...]:
+        return tuple(self.get(name) for name in sorted(self.names))
+
+    def get(self, name: str) -> InstalledModel:
+        if name not in self.names:
+            raise UnknownModel(f"There is no model {name}. `uniun models list` shows what there is.")
+        return InstalledModel(
+            name=name,
+            source="memory",
+            size_bytes=1_500_000,
+            context_tokens=2048,
+            gguf_path=Path("/tiny.gguf"),
+        )
+
+    def default_name(self) -> str:
+        return self.default
+
+    async def pull(self, name: str, progress: Callable[[PullProgress], None]) -> InstalledModel:
+        if name != "tiny":
+            raise UnknownModel(f"There is no model {name}.")
+        self.pulled.append(name)
+        progress(PullProgress(stage="download", done_bytes=0, total_bytes=100))
+        progress(PullProgress(stage="download", done_bytes=100, total_bytes=100))
+        progress(PullProgress(stage="done", done_bytes=100, total_bytes=100))
+        self.names.append(name)
+        return self.get(name)
+
+    def register(self, name: str, path: Path) -> InstalledModel:
+        self.names.append(name)
+        return self.get(name)
+
+    def use(self, name: str) -> InstalledModel:
+        self.default = self.get(name).name
+        return self.get(name)
+
+    def remove(self, name: str) -> int:
+        self.get(name)
+        self.names.remove(name)
+        return 1_500_000
+
+
+class FixedHealth:
+    def __init__(self, *findings: Finding, processes: tuple[EngineProcess, ...] = ()) -> None:
+        self._findings = findings
+        self._processes = processes
+
+    async def findings(self) -> AsyncIterator[Finding]:
+        for finding in self._findings:
+            yield finding
+
+    def engine_processes(self) -> tuple[EngineProcess, ...]:
+        return self._processes
+
+
+class FixedSimulator:
+    """Refuses a text that contains `malformed`, else gives the same report for all."""
+
+    def __init__(self, *trace: dict[str, object]) -> None:
+        self._trace = trace
+
+    def simulate(self, text: str, filename: str) -> SimulationReport:
+        if "malformed" in text:
+            raise ScenarioError(f"{filename}, line 1: no events.")
+        return SimulationReport(
+            trace=self._trace, json_lines=tuple(str(record["event"]) for record in self._trace)
+        )
+
+
+def fake_openers(
+    coordinator: ScriptedCoordinator | None = None,
+    store: MemoryStore | None = None,
+    health: FixedHealth | None = None,
+    simulator: FixedSimulator | None = None,
+) -> Openers:
+    """The command line's needs, over fakes."""
+    coordinator = coordinator or ScriptedCoordinator()
+    store = store or MemoryStore("tiny")
+    health = health or FixedHealth()
+    models = ModelsController(
+        ListModelsUseCase(store),
+        PullModelUseCase(store),
+        EnsureModelUseCase(store),
+        UseModelUseCase(store),
+        RemoveModelUseCase(store),
+        RegisterModelUseCase(store),
+        ListEngineProcessesUseCase(health),
+    )
+    foreground = SetForegroundKindUseCase(coordinator)
+    controllers = Controllers(
+        chat=lambda model, system: ChatController(
+            SendChatStreamUseCase(coordinator, store), foreground, model=model, system=system
+        ),
+        ask=AskController(GenerateOneShotUseCase(coordinator, store)),
+        models=models,
+        scheduler=SchedulerController(
+            foreground, SwitchModelUseCase(coordinator), GetSchedulerSnapshotUseCase(coordinator)
+        ),
+    )
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Controllers]:
+        yield controllers
+
+    def open_controllers() -> AbstractAsyncContextManager[Controllers]:
+        return opened()
+
+    return Openers(
+        controllers=open_controllers,
+        models=lambda: models,
+        simulate=lambda: SimulateUseCase(simulator or FixedSimulator()),
+        diagnose=lambda: DiagnoseUseCase(health),
+        version="1.2.3",
+    )

@@ -1,0 +1,127 @@
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from domain.errors import EngineError, InvalidRequest, InvalidSchema
+from presentation.cli import ask
+from presentation.cli.app import build_app
+from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.TextIOWrapper]:
+    """A real pipe in place of stdin; what is yielded writes into it."""
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, encoding="utf-8") as reader, os.fdopen(write_end, "wb", 0) as raw:
+        monkeypatch.setattr("sys.stdin", reader)
+        yield io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+
+
+def test_only_the_answer_is_on_stdout() -> None:
+    coordinator = ScriptedCoordinator(answer("[bold]42[/bold]", "\x1b[2J."))
+    result = runner.invoke(
+        build_app(fake_openers(coordinator)), ["ask", "What?", "--seed", "7", "-s", "Be brief."]
+    )
+    assert result.exit_code == 0
+    assert result.stdout == "[bold]42[/bold][2J.\n"
+    assert result.stderr == ""
+    request = coordinator.requests[0]
+    assert [m.content for m in request.messages] == ["Be brief.", "What?"]
+    assert request.sampling.seed == 7
+
+
+def test_kind_schema_and_limits_are_handed_on(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object"}')
+    coordinator = ScriptedCoordinator()
+    arguments = ["ask", "x", "--kind", "gana", "--schema", str(schema), "--max-tokens", "9"]
+    assert runner.invoke(build_app(fake_openers(coordinator)), arguments).exit_code == 0
+    request = coordinator.requests[0]
+    assert (request.kind, request.json_schema, request.max_tokens) == ("gana", {"type": "object"}, 9)
+
+
+def test_a_cut_answer_is_told_on_stderr() -> None:
+    app = build_app(fake_openers(ScriptedCoordinator(answer("so ", "far", reason="length"))))
+    result = runner.invoke(app, ["ask", "x"])
+    assert result.stdout == "so far\n"
+    assert "--max-tokens" in result.stderr
+
+
+def test_the_default_model_is_fetched_on_first_use() -> None:
+    store = MemoryStore()
+    result = runner.invoke(build_app(fake_openers(store=store)), ["ask", "x"])
+    assert store.pulled == ["tiny"]
+    assert result.stdout == "Hello there.\n"
+    assert "fetching the model" in result.stderr
+
+
+def test_an_error_is_an_error() -> None:
+    app = build_app(fake_openers(ScriptedCoordinator([EngineError("It broke.")])))
+    assert isinstance(runner.invoke(app, ["ask", "x"]).exception, EngineError)
+
+
+@pytest.mark.parametrize("arguments", [["ask"], ["ask", "-"]])
+def test_stdin_is_the_question(arguments: list[str]) -> None:
+    coordinator = ScriptedCoordinator()
+    assert runner.invoke(build_app(fake_openers(coordinator)), arguments, input="piped").exit_code == 0
+    assert coordinator.requests[0].messages[0].content == "piped"
+
+
+def test_what_is_piped_in_follows_what_was_typed(stdin: io.TextIOWrapper) -> None:
+    stdin.write("the note")
+    stdin.close()
+    assert ask.read_question("Summarise:") == "Summarise:\n\nthe note"
+
+
+def test_nothing_is_read_from_what_is_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        assert ask.read_question("Hello?") == "Hello?"
+
+
+def test_an_empty_question_is_refused(stdin: io.TextIOWrapper) -> None:
+    stdin.write("  \n")
+    stdin.close()
+    with pytest.raises(InvalidRequest, match="empty"):
+        ask.read_question(None)
+
+
+def test_piped_bytes_that_are_no_text_are_refused(stdin: io.TextIOWrapper) -> None:
+    stdin.buffer.write(b"\xff\xfe\x00")
+    stdin.close()
+    with pytest.raises(InvalidRequest, match="not utf-8 text"):
+        ask.read_question(None)
+
+
+def test_too_much_is_refused(stdin: io.TextIOWrapper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "INPUT_LIMIT", 10)
+    stdin.write("x" * 11)
+    stdin.close()
+    with pytest.raises(InvalidRequest, match="More than 10"):
+        ask.read_question(None)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("{", "not JSON"),
+        ("/no/such/file", "cannot be read"),
+        ("{" * 100_000, "not JSON"),
+    ],
+)
+def test_a_schema_that_is_none_is_refused(given: str, reason: str) -> None:
+    with pytest.raises(InvalidSchema, match=reason):
+        ask.read_schema(given)
+
+
+def test_a_schema_must_be_an_object(tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text("[1]")
+    with pytest.raises(InvalidSchema, match="must be a JSON object"):
+        ask.read_schema(str(path))

@@ -1,0 +1,40 @@
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from domain.entities.health import EngineProcess
+from domain.errors import UnknownModel
+from presentation.cli.app import build_app
+from tests.fakes import FixedHealth, MemoryStore, fake_openers
+
+
+def models(*arguments: str, store: MemoryStore, health: FixedHealth | None = None) -> Result:
+    app = build_app(fake_openers(store=store, health=health))
+    return CliRunner(env={"COLUMNS": "160"}).invoke(app, ["models", *arguments])
+
+
+def test_list_shows_what_there_is_and_what_there_could_be() -> None:
+    shown = models("list", store=MemoryStore("[bold]mine")).stdout
+    assert "[bold]mine" in shown
+    assert "tiny" in shown
+    assert "Apache-2.0" in shown
+    assert "No model is installed yet" in models("list", store=MemoryStore()).stdout
+
+
+def test_pull_use_rm_add(tmp_path: Path) -> None:
+    store = MemoryStore()
+    assert models("pull", "tiny", store=store).stdout == "tiny (1.5 MB) is ready.\n"
+    assert models("add", "mine", str(tmp_path), store=store).stdout == "mine (1.5 MB) is registered.\n"
+    assert models("use", "mine", store=store).stdout == "mine is the default from now on.\n"
+    assert models("rm", "tiny", store=store).stdout == "tiny is removed, 1.5 MB freed.\n"
+    assert store.names == ["mine"]
+    assert store.default == "mine"
+    assert isinstance(models("rm", "tiny", store=store).exception, UnknownModel)
+
+
+def test_ps_shows_engines_and_does_not_claim_to_know_more() -> None:
+    process = EngineProcess(pid=4711, parent="uniun chat", memory_bytes=300_000_000, running_s=75)
+    shown = models("ps", store=MemoryStore(), health=FixedHealth(processes=(process,))).stdout
+    for words in ("4711", "300.0 MB", "1 min 15 s", "uniun chat"):
+        assert words in shown
+    assert "No engine is running" in models("ps", store=MemoryStore()).stdout

@@ -1,0 +1,97 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+
+from domain.errors import EngineLost, PromptTooLong
+from presentation.cli.app import build_app
+from presentation.cli.run import run
+from tests.fakes import fake_openers
+
+
+def failing(error: BaseException) -> typer.Typer:
+    app = typer.Typer()
+
+    @app.command()
+    def fail() -> None:
+        raise error
+
+    return app
+
+
+@pytest.fixture
+def log_file(tmp_path: Path) -> Callable[[], Path]:
+    return lambda: tmp_path / "logs" / "last-error.txt"
+
+
+def test_a_failure_is_one_sentence_and_1(
+    capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
+) -> None:
+    assert run(failing(EngineLost("The engine died. Ask again.")), [], log_file) == 1
+    assert capsys.readouterr() == ("", "uniun: The engine died. Ask again.\n")
+
+
+def test_a_wrong_request_is_2(capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]) -> None:
+    assert run(failing(PromptTooLong(5000, 2048)), [], log_file) == 2
+    err = capsys.readouterr().err
+    assert "5000" in err
+    assert "2048" in err
+
+
+def test_ctrl_c_is_1(capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]) -> None:
+    assert run(failing(KeyboardInterrupt()), [], log_file) == 1
+    assert capsys.readouterr().err == "uniun: stopped.\n"
+
+
+def test_the_unexpected_goes_to_a_log(
+    capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
+) -> None:
+    assert run(failing(ZeroDivisionError("by zero\nand more")), [], log_file) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "ZeroDivisionError: by zero)" in err
+    assert str(log_file()) in err
+    assert "Traceback" in log_file().read_text()
+
+
+def test_a_log_that_cannot_be_written_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert run(failing(ZeroDivisionError()), [], lambda: tmp_path / "file" / "log") == 1
+    assert "could not be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["ask", "x", "--kind", "model_switch"], "model_switch"),
+        (["ask", "x", "--max-tokens", "0"], "--max-tokens"),
+        (["ask", "x", "--temperature", "nan"], "temperature"),
+        (["models", "use"], "name"),
+        (["simulate", "x", "--json", "--gantt"], "not both"),
+        (["simulate", "/no/such/file"], "cannot be read"),
+    ],
+)
+def test_bad_usage_is_one_line_and_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
+) -> None:
+    assert run(build_app(fake_openers()), arguments, log_file) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words.lower() in err.lower()
+    assert err.startswith("uniun: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["models"], ["models", "--help"], ["ask", "-h"]])
+def test_help_is_0(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
+) -> None:
+    assert run(build_app(fake_openers()), arguments, log_file) == 0
+    assert "Usage: " in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]) -> None:
+    assert run(build_app(fake_openers()), ["--version"], log_file) == 0
+    assert capsys.readouterr().out == "uniun 1.2.3\n"
