@@ -36,6 +36,9 @@ async def in_thread(work: Callable[[Callable[[int], None]], T], report: Callable
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         stopped.set()
-        with contextlib.suppress(Exception):
-            await running
+        while not running.done():
+            # Cancelled once more or not: what the thread holds (a slot, a file) is free only when it has left.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([running])
+        running.exception()  # looked at, so that asyncio does not report it as forgotten
         raise
