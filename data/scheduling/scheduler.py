@@ -395,10 +395,6 @@ class InferenceScheduler:
     def _end_switch(
         self, switch: Switch, outcome: Outcome, cause: Cause = Cause.NONE, error: str = ""
     ) -> None:
-        fields = {"error": error} if error else {}
-        self._record(
-            outcome.value, job=switch.id, kind=SWITCH, flow=None, tier=-1, model=switch.model, **fields
-        )
         self._instructions.append(End(switch.id, switch.id, outcome, cause, error))
 
     def _finish_loading(self, model: str, what: str) -> Loading:
