@@ -48,7 +48,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         machine = providers.Singleton(
             MachineHealth,
             store,
-            settings.engine,
+            runner,
             {"data": settings.data_dir, "log": settings.log_dir},
             clock,
         )
@@ -95,7 +95,6 @@ async def open_controllers() -> AsyncIterator[Controllers]:
     """A running scheduler; leaving stops what runs and ends the engine process."""
     container = _container()
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(container.runner().aclose)
         await stack.enter_async_context(container.dispatcher())
         yield Controllers(
             chat=lambda model, system: container.chat(model=model, system=system),

@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 
 from data.clock import Clock
-from data.inference.options import EngineOptions
+from data.inference.supervisor import EngineRunner
 from data.models.store import FileModelStore
 from domain.entities.health import EngineProcess, Finding
-from domain.errors import ModelError, UniunError, UnknownModel
+from domain.errors import EngineError, ModelError, ModelLoadFailed, UniunError, UnknownModel
 
 _ENGINES = {"llama.cpp": ("cyllama", "cyllama.llama.llama_cpp"), "mlx": ("mlx-lm", "mlx.core, mlx_lm")}
 """Engine to its package and to what must be importable."""
@@ -30,10 +30,10 @@ class MachineHealth:
     """Implements `Health`."""
 
     def __init__(
-        self, store: FileModelStore, options: EngineOptions, folders: Mapping[str, Path], clock: Clock
+        self, store: FileModelStore, runner: EngineRunner, folders: Mapping[str, Path], clock: Clock
     ) -> None:
         self._store = store
-        self._options = options
+        self._runner = runner
         self._folders = folders
         self._clock = clock
 
@@ -70,21 +70,35 @@ class MachineHealth:
         return tuple(sorted(found, key=lambda process: -process.running_s))
 
     def _chosen(self, works: Mapping[str, bool]) -> Finding:
-        wanted = self._options.backend
-        if wanted != "auto":
-            state = "ok" if works[wanted] else "fail"
-            mend = "" if works[wanted] else "Unset UNIUN_ENGINE__BACKEND, or install that engine."
-            return Finding(
-                area="engine", state=state, text=f"{wanted}, chosen by UNIUN_ENGINE__BACKEND", mend=mend
-            )
+        """Which engine runs the default model, by the runner's own rule."""
         if not any(works.values()):
+            mend = "Set up again: delete .venv, then make check."
+            return Finding(area="engine", state="fail", text="no engine can be used", mend=mend)
+        try:
+            engine, _ = self._runner._choose(self._store.get(self._store.default_name()))
+        except (EngineError, ModelLoadFailed) as error:
             return Finding(
                 area="engine",
                 state="fail",
-                text="no engine works",
-                mend="Set up again: rm -r .venv, then make check.",
+                text=str(error),
+                mend="Unset UNIUN_ENGINE__BACKEND to choose automatically.",
             )
-        return Finding(area="engine", state="ok", text=f"auto: {', '.join(e for e in works if works[e])}")
+        except ModelError:
+            names = " or ".join(engine for engine, usable in works.items() if usable)
+            return Finding(area="engine", state="ok", text=f"{names} will be chosen when there is a model")
+        if not works[engine]:
+            return Finding(
+                area="engine",
+                state="fail",
+                text=f"{engine} is chosen and cannot be used",
+                mend="Mend it as said above.",
+            )
+        return Finding(area="engine", state="ok", text=f"{engine} is chosen: {self._reason()}")
+
+    def _reason(self) -> str:
+        if self._runner._options.backend != "auto":
+            return "UNIUN_ENGINE__BACKEND says so"
+        return "MLX where it has a GPU, llama.cpp for GGUF files elsewhere, MLX for the rest"
 
     async def _model(self) -> Finding:
         name = self._store.default_name()

@@ -1,6 +1,5 @@
 """Runs a command line and turns whatever happens into an exit status and one sentence on stderr."""
 
-import asyncio
 import os
 import sys
 import traceback
@@ -52,6 +51,8 @@ def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Runs a command's coroutine; Ctrl-C cancels it and everything that it has open."""
+    import asyncio  # 50 ms that `--help` need not spend
+
     return asyncio.run(work)
 
 

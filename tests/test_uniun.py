@@ -1,0 +1,182 @@
+"""The composition root, and the real program as a process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data.settings import Settings, load_settings
+from domain.errors import InvalidRequest
+from uniun import build_container
+
+HEAVY = (
+    *(
+        "asyncio.base_events",
+        "apscheduler",
+        "cyllama",
+        "data.inference",
+        "data.models",
+        "dependency_injector",
+    ),
+    *(
+        "httpx",
+        "huggingface_hub",
+        "llguidance",
+        "mlx",
+        "mlx_lm",
+        "numpy",
+        "prompt_toolkit",
+        "psutil",
+        "pydantic",
+    ),
+    *("pydantic_settings", "safetensors", "sqlmodel", "tokenizers", "transformers"),
+)
+SIMULATE_MAY = ("asyncio.base_events", "pydantic")
+
+
+def uniun(
+    *arguments: str, home: Path, text: str | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "uniun", *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "UNIUN_DATA_DIR": str(home / "data"), "UNIUN_LOG_DIR": str(home / "logs"), **env},
+    )
+
+
+def test_every_provider_builds(tmp_path: Path) -> None:
+    container = build_container(Settings(data_dir=tmp_path / "data", log_dir=tmp_path / "logs"))
+    assert len(container.providers) > 10
+    for name, provider in container.providers.items():
+        assert provider() is not None, name
+    assert container.dispatcher() is container.dispatcher()
+    assert container.chat() is not container.chat()
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("UNIUN_DATA_DIR", "~/notes")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("UNIUN_ENGINE__BACKEND", "mlx")
+    monkeypatch.setenv("UNIUN_SCHEDULER__FAIR_SLICE_S", "5")
+    settings = load_settings()
+    assert settings.data_dir == tmp_path / "notes"
+    assert settings.engine.backend == "mlx"
+    assert settings.scheduler.fair_slice_s == 5
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("UNIUN_ENGINE__BACKEND", "magic"),
+        ("UNIUN_ENGINE__THREADS", "-1"),
+        ("UNIUN_SCHEDULER__NO_SUCH_THING", "1"),
+        ("UNIUN_SCHEDULER__EXTRACT_SHARE", "0.1"),
+        ("UNIUN_ENGINE", "{"),
+    ],
+)
+def test_a_wrong_setting_is_named(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(InvalidRequest) as refused:
+        load_settings()
+    message = str(refused.value)
+    assert "UNIUN_" in message
+    assert variable.split("__")[0].removeprefix("UNIUN_").lower() in message.lower()
+    assert "\n" not in message
+
+
+def imported(home: Path, *arguments: str) -> set[str]:
+    """Modules that a command has loaded when it ends."""
+    code = (
+        "import sys, json, uniun; sys.argv = ['uniun', *sys.argv[1:]]\n"
+        "try: uniun.main()\n"
+        "except SystemExit: pass\n"
+        "print(json.dumps(list(sys.modules)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=home,
+        check=True,
+    )
+    return set(json.loads(ran.stdout.splitlines()[-1]))
+
+
+def heavy(modules: set[str], allowed: tuple[str, ...] = ()) -> list[str]:
+    return [name for name in HEAVY if name in modules and name not in allowed]
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    assert heavy(imported(tmp_path, "--help")) == []
+    assert heavy(imported(tmp_path, "chat", "--help")) == []
+
+
+def test_simulate_imports_no_engine(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"models": {"X": {"load_s": 1}}, "events": []}))
+    assert heavy(imported(tmp_path, "simulate", str(scenario)), SIMULATE_MAY) == []
+
+
+SCENARIO = """
+models:
+  X: {load_s: 10, prefill_tps: 500, decode_tps: 20}
+loaded: X
+events:
+  - {at: 0, submit: {id: n1, kind: nataraj, flow: deck, model: X, prompt_tokens: 200, output_tokens: 400}}
+  - {at: 5, submit: {id: c1, kind: chat, flow: conv, model: X, prompt_tokens: 50, output_tokens: 40}}
+"""
+
+
+def test_simulate(tmp_path: Path) -> None:
+    ran = uniun("simulate", "-", "--json", home=tmp_path, text=SCENARIO)
+    assert ran.returncode == 0, ran.stderr
+    trace = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert trace[-1]["event"] == "summary"
+    assert trace[-1]["preemptions"] == 1
+    for option in ([], ["--gantt"]):
+        shown = uniun("simulate", "-", *option, home=tmp_path, text=SCENARIO, COLUMNS="200")
+        assert shown.returncode == 0
+        assert "chat" in shown.stdout
+
+
+@pytest.mark.parametrize("text", ["", "events: [", "events: 5", "[]", "events:\n  - {at: -1, cancel: x}\n"])
+def test_a_malformed_scenario_is_2_with_file_line_and_reason(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    ran = uniun("simulate", str(path), home=tmp_path)
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert "bad.yaml" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+def test_errors_of_the_real_program(tmp_path: Path) -> None:
+    absent = uniun("ask", "hello", "--model", "nonsense", home=tmp_path)
+    assert (absent.returncode, absent.stdout) == (1, "")
+    assert "nonsense" in absent.stderr
+    wrong = uniun("models", "list", home=tmp_path, UNIUN_ENGINE__BACKEND="magic")
+    assert wrong.returncode == 2
+    assert "UNIUN_ENGINE__BACKEND" in wrong.stderr
+
+
+def test_a_reader_that_leaves_is_no_disaster(tmp_path: Path) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-m", "uniun", "simulate", "-", "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    program.stdout.close()
+    program.stdout = None
+    _, err = program.communicate(SCENARIO, timeout=60)
+    assert err == ""
+    assert program.returncode == 1
