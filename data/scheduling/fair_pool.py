@@ -156,7 +156,10 @@ class FairPool:
         return self._flows[other.flow_key].vruntime < self._flows[running.flow_key].vruntime
 
     def seconds_ahead(self, running: Job, model: str) -> float | None:
-        """Device seconds until some other flow's vruntime on this model equals the running job's; none if alone."""
+        """Device seconds until the smallest other vruntime on this model equals the running job's; none if alone.
+
+        Negative when it is smaller already.
+        """
         candidates = self._models.get(model)
         if candidates is None:
             return None
@@ -174,7 +177,7 @@ class FairPool:
             account = self._flows[running.flow_key]
             ahead = (self._flows[rival].vruntime - account.vruntime) * account.weight
             soonest = ahead if soonest is None else min(soonest, ahead)
-        return None if soonest is None else max(0.0, soonest)
+        return soonest
 
     def charge(self, job: Job, seconds: float) -> None:
         """The flow, and its kind, used the device (or caused a swap) for `seconds`."""

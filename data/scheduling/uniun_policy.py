@@ -104,7 +104,9 @@ class UniunPolicy:
             job.overdue = True
             queue.overdue.push(job, (job.deadline, job.arrival))
         else:
-            self._pool.add(job)
+            # A tier is inherited, a vruntime is not: who waits for a pool job leaves the turn to that job's own flow.
+            if job.blocked_on is None or job.lead.kind not in POOL_KINDS:
+                self._pool.add(job)
             if job.deadline is not None:
                 self._deadlines.push(job, (job.deadline, job.arrival))
         since = job.waiting_since
@@ -201,8 +203,8 @@ class UniunPolicy:
                 times.append(change)
         if running is not None and running.kind in POOL_KINDS and self.tier(running) == T4:
             ahead = self._pool.seconds_ahead(running, running.model)
-            if ahead is not None:
-                times.append(max(self._slice_end(running), now + ahead + EPSILON_S))
+            if ahead is not None and (ahead >= 0 or self._slice_end(running) > now):
+                times.append(max(self._slice_end(running), now + max(0.0, ahead) + EPSILON_S))
         linger = residence.linger_until(self._surface_kind) or 0.0
         for model, queue in self._models.items():
             if model == residence.model:
