@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,6 +127,12 @@ def _log_file() -> Path:
     return load_settings().log_dir / "last-error.txt"
 
 
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("uniun")
+
+
 def main() -> None:
     """The `uniun` command."""
     app = build_app(
@@ -136,7 +141,7 @@ def main() -> None:
             models=_open_models,
             simulate=_simulate,
             diagnose=_diagnose,
-            version=version("uniun"),
+            version=_version,
         )
     )
     sys.exit(run(app, sys.argv[1:], _log_file))

@@ -256,5 +256,5 @@ def fake_openers(
         models=lambda: models,
         simulate=lambda: SimulateUseCase(simulator or FixedSimulator()),
         diagnose=lambda: DiagnoseUseCase(health),
-        version="1.2.3",
+        version=lambda: "1.2.3",
     )

@@ -32,7 +32,7 @@ def build_app(openers: Openers) -> typer.Typer:
         version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
     ) -> None:
         if version:
-            print(f"uniun {openers.version}")
+            print(f"uniun {openers.version()}")
         elif context.invoked_subcommand is None:
             print(context.get_help())
 

@@ -10,6 +10,8 @@ from presentation.cli import progress
 from presentation.cli.terminal import out, printable, size, write
 from presentation.controllers.models import ModelsController
 
+_NUMBERS = ("size", "memory", "context")
+
 
 def list_models(models: ModelsController) -> None:
     """Two tables: installed, and what can be fetched."""
@@ -31,7 +33,7 @@ def list_models(models: ModelsController) -> None:
     else:
         console.print("No model is installed yet. The default one is fetched when it is first needed.")
     if shelf.available:
-        table = _table("", "can be fetched", "size", "memory", "context", "licence", "good for")
+        table = _table("", "to fetch", "size", "memory", "context", "licence", "good for")
         for entry in shelf.available:
             table.add_row(
                 "*" if entry.name == shelf.default else "",
@@ -102,9 +104,9 @@ def _duration(seconds: float) -> str:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(
-            column, justify="right" if column in ("size", "memory", "context") else "left", overflow="fold"
-        )
+    """Only the last column, the one with prose or a path, may wrap."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for column in columns[:-1]:
+        table.add_column(column, justify="right" if column in _NUMBERS else "left", no_wrap=True)
+    table.add_column(columns[-1], overflow="fold")
     return table

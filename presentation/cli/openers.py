@@ -35,4 +35,4 @@ class Openers:
     models: Callable[[], ModelsController]
     simulate: Callable[[], SimulateUseCase]
     diagnose: Callable[[], DiagnoseUseCase]
-    version: str
+    version: Callable[[], str]
