@@ -163,9 +163,8 @@ class FakeRunner:
     # How it runs.
 
     def _start(self, job: RunnerJob) -> _Kept:
-        source = (
-            job.prompt if job.prompt is not None else " ".join(f"{m.role}: {m.content}" for m in job.messages)
-        )
+        turns = [f"{message.role}: {message.content}" for message in job.messages]
+        source = job.prompt if job.prompt is not None else " ".join([*turns, "assistant:"])
         prompt = source.split()
         if not prompt:
             raise InvalidRequest("The prompt is empty. Give at least one word.")

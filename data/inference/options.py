@@ -21,7 +21,7 @@ class EngineOptions(Entity):
     """CPU threads for llama.cpp; the number of physical cores when absent."""
     context_tokens: int | None = Field(default=None, ge=64, le=1_048_576)
     """Cap on the context; the smaller of the model's own and 8,192 when absent."""
-    kv_budget_bytes: int = Field(default=1 << 30, ge=1 << 20)
+    kv_budget_bytes: int = Field(default=640 << 20, ge=1 << 20)
     """Memory for KV state, running job included."""
     chunk_s: float = Field(default=0.1, gt=0, le=10)
     """Longest wanted time of a prefill chunk: what a stop waits for."""
