@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from rich import box
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from domain.entities.models import InstalledModel
 from presentation.cli import progress
@@ -14,7 +16,7 @@ _NUMBERS = ("size", "memory", "context")
 
 
 def list_models(models: ModelsController) -> None:
-    """Two tables: installed, and what can be fetched."""
+    """A table of what is installed, then what can be fetched."""
     shelf = models.shelf()
     console = out()
     if shelf.installed:
@@ -33,18 +35,12 @@ def list_models(models: ModelsController) -> None:
     else:
         console.print("No model is installed yet. The default one is fetched when it is first needed.")
     if shelf.available:
-        table = _table("", "to fetch", "size", "memory", "context", "licence", "good for")
-        for entry in shelf.available:
-            table.add_row(
-                "*" if entry.name == shelf.default else "",
-                entry.name,
-                size(entry.download_bytes),
-                size(entry.memory_bytes),
-                str(entry.context_tokens),
-                entry.licence,
-                entry.good_for,
-            )
-        console.print(table)
+        console.print("To fetch:", style="bold")
+    for entry in shelf.available:
+        figures = f"{size(entry.download_bytes)}, {size(entry.memory_bytes)} of memory, context {entry.context_tokens}"
+        mark = "*" if entry.name == shelf.default else " "
+        console.print(f"{mark} {printable(entry.name):14} {figures}, {entry.licence}", soft_wrap=True)
+        console.print(Padding(Text(entry.good_for, style="dim"), (0, 0, 0, 17)))
     console.print("* is the default. Fetch with: uniun models pull NAME", style="dim")
 
 
