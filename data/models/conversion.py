@@ -50,8 +50,8 @@ def convert_gguf(gguf: Path, target: Path, *, bits: Literal[4, 8] | None = None)
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        config = _config(header.metadata)
-        config["quantization"] = _write_weights(gguf, partial / "model.safetensors", config, bits)
+        config = _config(header.metadata, tied="output.weight" not in header.tensors)
+        config |= _write_weights(gguf, partial / "model.safetensors", config, bits)
         _write_json(partial / "config.json", config)
         build_tokenizer(header.metadata).save(str(partial / "tokenizer.json"))
         _write_json(partial / "tokenizer_config.json", tokenizer_config(header.metadata))
@@ -63,7 +63,7 @@ def convert_gguf(gguf: Path, target: Path, *, bits: Literal[4, 8] | None = None)
 
 
 def _write_weights(gguf: Path, path: Path, config: Mapping[str, Any], bits: int | None) -> dict[str, Any]:
-    """Returns the config's `quantization` entry."""
+    """Returns the config's `quantization` entry, if anything is quantised."""
     import mlx.core as mx
 
     on_gpu = mx.default_device().type == mx.DeviceType.gpu
@@ -131,16 +131,18 @@ def _quantization(tensors: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in tensors.items()
         if name.endswith(".scales")
     }
+    if not widths:
+        return {}
     counts = list(widths.values())
     usual = max(set(counts), key=counts.count)
     entry: dict[str, Any] = {"group_size": _GROUP_SIZE, "bits": usual}
     for module, width in sorted(widths.items()):
         if width != usual:
             entry[module] = {"group_size": _GROUP_SIZE, "bits": width}
-    return entry
+    return {"quantization": entry}
 
 
-def _config(meta: Mapping[str, Any]) -> dict[str, Any]:
+def _config(meta: Mapping[str, Any], *, tied: bool) -> dict[str, Any]:
     heads = meta["llama.attention.head_count"]
     return {
         "architectures": ["LlamaForCausalLM"],
@@ -157,7 +159,7 @@ def _config(meta: Mapping[str, Any]) -> dict[str, Any]:
         "vocab_size": len(meta["tokenizer.ggml.tokens"]),
         "bos_token_id": meta["tokenizer.ggml.bos_token_id"],
         "eos_token_id": meta["tokenizer.ggml.eos_token_id"],
-        "tie_word_embeddings": True,
+        "tie_word_embeddings": tied,
     }
 
 
