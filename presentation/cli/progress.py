@@ -8,14 +8,11 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
-    ProgressColumn,
     SpinnerColumn,
-    Task,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
-from rich.text import Text
 
 from domain.entities.llm import GenerationEvent, Preempted, Prefilling, Waiting
 from domain.entities.models import InstalledModel, PullProgress
@@ -33,13 +30,8 @@ _STAGES = {
 }
 
 
-class _Seconds(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.elapsed or 0:.0f} s", style="dim")
-
-
 class WaitingLine:
-    """A line with the reason and the seconds, from one second of silence until the first text.
+    """A line with the reason, from one second of silence until the first text.
 
     Enter it in a running event loop.
     """
@@ -49,7 +41,6 @@ class WaitingLine:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
-            _Seconds(),
             console=self._console,
             transient=True,
         )

@@ -1,0 +1,12 @@
+"""The command line over a scripted model, as a program of its own, for tests that need a real terminal or real signals."""
+
+import sys
+from pathlib import Path
+
+from presentation.cli.app import build_app
+from presentation.cli.run import run
+from tests.fakes import HOLD, ScriptedCoordinator, answer, fake_openers
+
+if __name__ == "__main__":
+    coordinator = ScriptedCoordinator([*answer("Half an answer")[:1], HOLD], answer("A whole", " one."))
+    sys.exit(run(build_app(fake_openers(coordinator)), sys.argv[1:], lambda: Path("unexpected.txt")))

@@ -1,0 +1,204 @@
+"""`uniun chat` through pipes, and through a real terminal with real keys."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from domain.errors import EngineError
+from presentation.cli.app import build_app
+from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = [sys.executable, "-m", "tests.presentation.cli.chat_program"]
+LIMIT_S = 30
+CTRL_C, CTRL_D, ENTER = b"\x03", b"\x04", b"\r"
+
+
+def chat(text: str, coordinator: ScriptedCoordinator, store: MemoryStore | None = None) -> tuple[str, str]:
+    result = CliRunner().invoke(
+        build_app(fake_openers(coordinator, store)), ["chat", "-s", "Be brief."], input=text
+    )
+    assert result.exit_code == 0, result.exception
+    return result.stdout, result.stderr
+
+
+def test_piped_lines_are_turns_of_one_conversation() -> None:
+    coordinator = ScriptedCoordinator(answer("One", "."), answer("[b]Two[/b]\x1b[2J"))
+    out, err = chat("first\n\nsecond\n/quit\nnever\n", coordinator)
+    assert out == "One.\n[b]Two[/b][2J\n"
+    assert err == ""
+    assert [m.content for m in coordinator.requests[1].messages] == ["Be brief.", "first", "One.", "second"]
+    assert coordinator.surfaces[-1] == (None, None)
+
+
+def test_commands() -> None:
+    coordinator = ScriptedCoordinator()
+    store = MemoryStore("tiny", "other")
+    out, err = chat(
+        "/help\none\n/new\n/model other\n/model absent\n/model\ntwo\n/dance\n", coordinator, store
+    )
+    assert "/model NAME" in out
+    assert "A new conversation." in out
+    assert "other answers from now on.\nother\n" in out
+    assert "There is no model absent" in err
+    assert "/dance is no command" in err
+    assert [request.model for request in coordinator.requests] == ["tiny", "other"]
+    assert [m.content for m in coordinator.requests[1].messages] == ["Be brief.", "two"]
+
+
+def test_a_failed_answer_does_not_end_the_conversation() -> None:
+    coordinator = ScriptedCoordinator(
+        [*answer("Ha")[:1], EngineError("It broke. Ask again.")], answer("Fine.")
+    )
+    out, err = chat("one\ntwo\n", coordinator)
+    assert out == "Ha\nFine.\n"
+    assert err == "uniun: It broke. Ask again.\n"
+
+
+class Terminal:
+    """The other end of a pseudo-terminal."""
+
+    def __init__(self, end: int, program: subprocess.Popen[bytes]) -> None:
+        self._end = end
+        self._program = program
+        self._seen = ""
+
+    def press(self, *keys: bytes) -> None:
+        for key in keys:
+            os.write(self._end, key)
+
+    def interrupt(self) -> None:
+        self._program.send_signal(signal.SIGINT)
+
+    def expect(self, words: str) -> None:
+        """Reads until the words have appeared, and forgets everything up to them."""
+        while words not in self._seen:
+            assert self._read(), f"{words!r} did not come; seen: {self._seen!r}"
+        self._seen = self._seen.split(words, 1)[1]
+
+    def status(self) -> int:
+        while self._read():
+            pass
+        return self._program.wait(LIMIT_S)
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self._end], [], [], LIMIT_S)
+        assert ready, f"silence; seen: {self._seen!r}"
+        try:
+            data = os.read(self._end, 65536)
+        except OSError:  # how Linux says that the program has closed its end
+            return False
+        self._seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", data.decode(errors="replace"))
+        return bool(data)
+
+
+@contextmanager
+def terminal(*arguments: str) -> Iterator[Terminal]:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    env = {**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
+    # As its controlling terminal, so that Ctrl-C becomes a signal as it does for a user.
+    with subprocess.Popen(
+        [*PROGRAM, *arguments], cwd=ROOT, env=env, preexec_fn=lambda: os.login_tty(theirs)
+    ) as program:
+        os.close(theirs)
+        try:
+            yield Terminal(ours, program)
+        finally:
+            program.kill()
+            os.close(ours)
+
+
+def test_ctrl_c_stops_the_answer_and_not_the_program_and_ctrl_d_leaves() -> None:
+    with terminal("chat") as screen:
+        screen.expect(">")
+        screen.press(b"question", ENTER)
+        screen.expect("Half an answer")
+        screen.press(CTRL_C)
+        screen.expect("stopped")
+        screen.expect(">")
+        screen.press(b"again", ENTER)
+        screen.expect("A whole one.")
+        screen.expect(">")
+        screen.press(CTRL_D)
+        assert screen.status() == 0
+
+
+def test_ctrl_c_twice_at_the_prompt_leaves() -> None:
+    with terminal("chat") as screen:
+        screen.expect(">")
+        screen.press(b"half a line", CTRL_C)
+        screen.expect("Ctrl-C again")
+        screen.expect(">")
+        screen.press(CTRL_C)
+        assert screen.status() == 0
+
+
+def test_a_line_after_ctrl_c_forgets_it() -> None:
+    with terminal("chat") as screen:
+        screen.expect(">")
+        screen.press(CTRL_C)
+        screen.expect("Ctrl-C again")
+        screen.expect(">")
+        screen.press(b"/model", ENTER)
+        screen.expect("tiny")
+        screen.expect(">")
+        screen.press(CTRL_C)
+        screen.expect("Ctrl-C again")
+        screen.expect(">")
+        screen.press(CTRL_D)
+        assert screen.status() == 0
+
+
+def test_a_signal_at_the_prompt_leaves() -> None:
+    with terminal("chat") as screen:
+        screen.expect(">")
+        screen.interrupt()
+        assert screen.status() == 0
+
+
+def test_ctrl_c_ends_ask_with_1_and_without_a_traceback() -> None:
+    program = subprocess.Popen(
+        [*PROGRAM, "ask", "question"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    assert program.stdout is not None
+    assert program.stdout.read(len("Half an answer")) == b"Half an answer"
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=LIMIT_S)
+    assert program.returncode == 1
+    assert out == b""
+    assert err == b"uniun: stopped.\n"
+
+
+def test_ctrl_c_while_waiting_for_a_piped_line_leaves() -> None:
+    with subprocess.Popen(
+        [*PROGRAM, "chat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdin.write(b"/model\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == b"tiny\n"
+        program.send_signal(signal.SIGINT)
+        assert program.wait(LIMIT_S) == 0
+
+
+@pytest.mark.parametrize("last", ["/quit\n", ""])
+def test_the_end_of_the_input_leaves(last: str) -> None:
+    out, _ = chat(f"hello\n{last}", ScriptedCoordinator())
+    assert out == "Hello there.\n"
