@@ -18,7 +18,7 @@ INPUT_LIMIT = 50_000_000
 """Characters of a scenario; hundreds of thousands of jobs."""
 TIMELINE_LIMIT = 500
 """Events shown to a reader; `--json` prints all."""
-_COLUMNS = ("t", "event", "job", "kind", "flow", "tier")
+FLOW_LIMIT = 30
 
 Record = Mapping[str, object]
 
@@ -58,60 +58,87 @@ def _show(report: SimulationReport, console: Console) -> None:
         console.print(
             f"… and {len(events) - TIMELINE_LIMIT} more events; --json prints them all.", style="dim"
         )
-    for name, value in summary.items():
-        if isinstance(value, Mapping):
-            console.print(_summary_table(name, value))
-    scalars = {k: v for k, v in summary.items() if not isinstance(v, Mapping) and k not in ("t", "event")}
-    console.print(" · ".join(f"{_words(name)} {_cell(value)}" for name, value in scalars.items()))
+    kinds = _mapping(summary.get("kinds"))
+    if kinds:
+        console.print(_ends(kinds))
+        console.print(_times(kinds))
+    flows = _mapping(summary.get("flows"))
+    if len(flows) <= FLOW_LIMIT:
+        for flow, service in flows.items():
+            console.print(f"{printable(flow)}: {_cell(service)} s of service")
+    console.print(
+        f"{_cell(summary.get('swaps'))} swaps in {_cell(summary.get('swap_s'))} s · "
+        f"{_cell(summary.get('preemptions'))} preemptions · "
+        f"busy {_cell(summary.get('busy_s'))} s · idle {_cell(summary.get('idle_s'))} s"
+    )
 
 
 def _timeline(events: Iterable[Record]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, justify="right" if name in ("t", "tier") else "left", overflow="fold")
-    table.add_column("what", overflow="fold")
+    table = _table("t", "event", "job", "who", "tier", "what", left=("event", "job", "who", "what"))
     for event in events:
-        rest = ", ".join(
-            f"{_words(name)} {_cell(value)}"
-            for name, value in event.items()
-            if name not in (*_COLUMNS, "model")
+        kind = event.get("kind")
+        who = f"{kind}/{event['flow']}" if "flow" in event else _cell(kind or "")
+        tier = f"T{event['tier']}" if "tier" in event else ""
+        cells = (_cell(event["t"]), _cell(event["event"]), _cell(event.get("job", "")), printable(who), tier)
+        table.add_row(*cells, printable(_what(event)), style=STYLES.get(str(kind), ""))
+    return table
+
+
+def _what(event: Record) -> str:
+    """What the other columns do not say, in words."""
+    match event:
+        case {"event": "dispatch", "resumed": resumed, "reason": reason}:
+            return f"{'resumes' if resumed else 'starts'}: {reason}"
+        case {"event": "preempt", "by": by, "reason": reason}:
+            return f"gives way to {by}: {reason}"
+        case {"event": "stopped", "tokens_done": tokens}:
+            return f"after {tokens} tokens"
+        case {"event": "finish", "service_s": service, "preemptions": preemptions}:
+            return f"{_cell(service)} s of service, {preemptions} preemptions"
+        case {"event": "swap_start", "from": old, "to": new, "trigger": trigger}:
+            return f"{old or 'nothing'} → {new}, for {trigger}"
+        case {"event": "swap_end", "to": new, "seconds": seconds, "ok": ok}:
+            return f"{new} {'is loaded' if ok else 'could not be loaded'} after {_cell(seconds)} s"
+    shown = ("t", "event", "job", "kind", "flow", "tier", "model")
+    return ", ".join(
+        f"{name.replace('_', ' ')} {_cell(value)}" for name, value in event.items() if name not in shown
+    )
+
+
+def _ends(kinds: Record) -> Table:
+    """How many jobs of each kind there were, how they ended, and the device seconds they used."""
+    names = ("count", "finished", "cancelled", "failed", "rejected", "service_s")
+    table = _table("kind", *names[:-1], "service s")
+    for kind, figures in kinds.items():
+        table.add_row(
+            kind, *(_cell(_mapping(figures).get(name)) for name in names), style=STYLES.get(kind, "")
         )
-        style = STYLES.get(str(event.get("kind")), "")
-        table.add_row(*(_cell(event.get(name, "")) for name in _COLUMNS), rest, style=style)
     return table
 
 
-def _summary_table(title: str, rows: Mapping[str, object]) -> Table:
-    """One row a kind or flow; nested figures become columns such as `first token s p95`."""
-    flat = {row: _flatten(value) for row, value in rows.items()}
-    columns = list(dict.fromkeys(name for values in flat.values() for name in values))
-    table = Table(title=_words(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
+def _times(kinds: Record) -> Table:
+    """Seconds from submission to the first dispatch and to the first token."""
+    waits, firsts = ("p50", "p95", "max"), ("p50", "p95", "p99", "max")
+    table = _table("kind", *(f"wait {q}" for q in waits), *(f"first {q}" for q in firsts))
+    for kind, figures in kinds.items():
+        wait, first = (_mapping(_mapping(figures).get(name)) for name in ("wait_s", "first_token_s"))
+        cells = [*(wait.get(q) for q in waits), *(first.get(q) for q in firsts)]
+        table.add_row(kind, *map(_cell, cells), style=STYLES.get(kind, ""))
+    return table
+
+
+def _table(*columns: str, left: tuple[str, ...] = ("kind",)) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, justify="right")
-    for row, values in flat.items():
-        table.add_row(printable(row), *(_cell(values.get(column, "")) for column in columns))
+        table.add_column(column, justify="left" if column in left else "right", overflow="fold")
     return table
 
 
-def _flatten(value: object, prefix: str = "") -> dict[str, object]:
-    if not isinstance(value, Mapping):
-        return {prefix or "value": value}
-    flat: dict[str, object] = {}
-    for name, inner in value.items():
-        flat |= _flatten(inner, f"{prefix} {_words(name)}".strip())
-    return flat
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+def _mapping(value: object) -> Record:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _cell(value: object) -> str:
     if value is None:
         return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    return printable(str(value))
+    return f"{value:.2f}" if isinstance(value, float) else printable(str(value))

@@ -26,7 +26,8 @@ TRACE: tuple[dict[str, object], ...] = (
     {
         "t": 10.0,
         "event": "summary",
-        "kinds": {"chat": {"count": 1, "first_token_s": {"p50": 0.125, "max": None}}},
+        "kinds": {"chat": {"count": 1, "wait_s": {"p50": 3.5}, "first_token_s": {"p50": 0.125, "max": None}}},
+        "flows": {"chat/talk": 2.0, "nataraj/deck": 6.0},
         "swaps": 1,
         "busy_s": 8.0,
     },
@@ -56,7 +57,15 @@ def test_json_is_the_reports_lines_and_nothing_else(scenario: str) -> None:
 
 def test_a_reader_gets_a_timeline_and_a_summary(scenario: str) -> None:
     shown = simulate(scenario)
-    for words in ("chat outranks T4", "tokens done 30", "resumed yes", "0.12", "swaps 1", "busy s 8.00"):
+    for words in (
+        *(
+            "gives way to c: chat outranks T4",
+            "after 30 tokens",
+            "nothing → X, for n",
+            "6.00 s of service, 1 pre",
+        ),
+        *("0.12", "3.50", "nataraj/deck: 6.00 s", "1 swaps", "busy 8.00 s"),
+    ):
         assert words in shown
 
 
