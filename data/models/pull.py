@@ -147,6 +147,10 @@ class Pull:
 
 
 def _check_download(folder: Path, listing: HubListing, step: Callable[[int], None]) -> None:
+    names = {file.name for file in listing.files}
+    for path in folder.iterdir():
+        if path.is_file() and path.name not in names:
+            path.unlink()  # begun at an older revision; mlx-lm would load it with the rest
     done = 0
     for file in listing.files:
         path = folder / file.name
