@@ -3,19 +3,29 @@
 import json
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import jinja2
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from data.clock import Clock
 from data.inference.backend import Vocabulary
 from domain.entities.llm import Message
 from domain.errors import InvalidRequest
 
 _SEAM = "\ufdd0"
 """A Unicode noncharacter: never in real text, so it can mark where tokens must not form."""
+_TEMPLATE_ERRORS = (
+    jinja2.TemplateError,
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What a template, which is a program from a file, can raise."""
 
 
 class ChatTemplate:
@@ -26,11 +36,18 @@ class ChatTemplate:
     nothing had been done.
     """
 
-    def __init__(self, vocabulary: Vocabulary, now: datetime) -> None:
+    def __init__(self, vocabulary: Vocabulary, clock: Clock) -> None:
         self._vocabulary = vocabulary
         specials = sorted((text for text in vocabulary.control if len(text) > 1), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, specials))) if specials else None
-        self._now = now
+        self._environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+        )
+        self._environment.filters["tojson"] = _tojson
+        self._environment.globals.update(
+            raise_exception=_refuse, strftime_now=lambda form: clock.now().strftime(form)
+        )
+        self._compiled: jinja2.Template | None = None
 
     def tokens(self, messages: Sequence[Message]) -> list[int]:
         """Raises `InvalidRequest` when there is no template or the template refuses the messages."""
@@ -39,29 +56,20 @@ class ChatTemplate:
             raise InvalidRequest(
                 "This model has no chat template. Send a raw prompt, or use an instruction-tuned model."
             )
-        shielded = [{"role": message.role, "content": self._shield(message.content)} for message in messages]
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
-        )
-        environment.filters["tojson"] = _tojson
-        environment.globals.update(raise_exception=_refuse, strftime_now=self._now.strftime)
         try:
-            text = environment.from_string(source).render(
-                messages=shielded,
+            if self._compiled is None:
+                self._compiled = self._environment.from_string(source)
+            text = self._compiled.render(
+                messages=[
+                    {"role": message.role, "content": self._shield(message.content)} for message in messages
+                ],
                 add_generation_prompt=True,
                 bos_token=self._vocabulary.bos_text,
                 eos_token=self._vocabulary.eos_text,
                 tools=None,
                 documents=None,
             )
-        except (
-            jinja2.TemplateError,
-            TypeError,
-            ValueError,
-            LookupError,
-            ArithmeticError,
-            RecursionError,
-        ) as error:
+        except _TEMPLATE_ERRORS as error:
             raise InvalidRequest(f"The model's chat template refuses these messages: {error}") from error
         ids = [token for part in text.split(_SEAM) for token in self._vocabulary.encode(part, True)]
         return with_bos(ids, self._vocabulary)

@@ -12,6 +12,8 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
+from typing import NoReturn
 
 import psutil
 from pydantic import ValidationError
@@ -126,8 +128,20 @@ def _read(inbox: "queue.Queue[Line]", stops: set[str]) -> None:
                 stops.discard(line["job"]["id"])
             inbox.put_nowait(line)
         except (ValueError, KeyError, TypeError, queue.Full) as error:
-            os.write(2, f"The supervisor sent a line that makes no sense: {error!r}\n".encode())
-            os._exit(2)
+            _refuse(error)
+
+
+def _refuse(error: Exception) -> NoReturn:
+    """Ends the process: a supervisor that speaks nonsense cannot be answered."""
+    os.write(2, f"The supervisor sent a line that makes no sense: {error!r}\n".encode())
+    os._exit(2)
+
+
+def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Ends the process with its traceback; an orderly shutdown would wait for the thread that reads stdin."""
+    sys.__excepthook__(kind, error, trace)
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _die_with_parent() -> None:
@@ -140,6 +154,7 @@ def _die_with_parent() -> None:
 
 
 def main() -> None:
+    sys.excepthook = _last_words
     _die_with_parent()
     # Native code prints to file descriptor 1; the protocol gets a descriptor of its own.
     pipe = os.dup(1)
@@ -160,8 +175,7 @@ def main() -> None:
         try:
             engine.answer(line)
         except (KeyError, TypeError, ValidationError) as error:
-            sys.stderr.write(f"The supervisor sent a line that makes no sense: {error!r}\n")
-            sys.exit(2)
+            _refuse(error)
 
 
 if __name__ == "__main__":

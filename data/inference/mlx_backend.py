@@ -49,6 +49,10 @@ class MlxBackend:
         self._last: Any = None
         try:
             self._model, config = load_model(path)
+            if mx.default_device() == mx.cpu:
+                # Half precision is emulated on the CPU and runs at about one token per second.
+                self._model.set_dtype(mx.float32)
+                mx.eval(self._model.parameters())
             self.vocabulary = _vocabulary(path, config)
         except (ValueError, RuntimeError, OSError, KeyError, TypeError, MemoryError) as error:
             self.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from collections import deque
@@ -12,6 +13,10 @@ from data.inference import protocol
 from data.inference.protocol import Line
 from domain.errors import EngineLost
 
+COMMAND = (sys.executable, "-m", "data.inference.engine")
+_ENVIRONMENT = {"OMP_WAIT_POLICY": "passive"}
+"""llama.cpp's threads meet hundreds of times per token. If they spin while other programs want the same cores, a token
+takes seconds; if they sleep, it takes a few more milliseconds. The user's own setting has precedence."""
 _STDERR_LINES = 50
 _STDERR_LINE_CHARS = 500
 _REAP_S = 10.0
@@ -31,15 +36,14 @@ class EngineProcess:
         """Raises `EngineLost` if the system cannot start a process."""
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "data.inference.engine",
+                *COMMAND,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 limit=protocol.MAX_LINE_BYTES,
                 # `-m` looks into the working folder first, where the user may have a `data` of their own.
                 cwd=Path(data.__file__).parent.parent,
+                env=_ENVIRONMENT | os.environ,
                 # A Ctrl-C in the terminal is for the parent, which then closes the child.
                 start_new_session=True,
             )
@@ -72,7 +76,7 @@ class EngineProcess:
             raise await self._loss(
                 f"sent a line of more than {protocol.MAX_LINE_BYTES} bytes while {doing}"
             ) from None
-        if not raw:
+        if not raw.endswith(b"\n"):
             raise await self._loss(f"ended while {doing}", exited=True)
         try:
             return protocol.decode(raw)

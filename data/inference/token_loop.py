@@ -32,6 +32,7 @@ class TokenLoop:
         self._clock = clock
         self._kv = KvCache(backend, options.kv_budget_bytes)
         self._chunks = ChunkSizer(options.chunk_s)
+        self._template = ChatTemplate(backend.vocabulary, clock)
         self._grammars = Grammars(backend.vocabulary)
         self._sequences: dict[str, Sequence] = {}
 
@@ -95,7 +96,7 @@ class TokenLoop:
         if job.prompt is not None:
             prompt = with_bos(vocabulary.encode(job.prompt, False), vocabulary)
         else:
-            prompt = ChatTemplate(vocabulary, self._clock.now()).tokens(job.messages)
+            prompt = self._template.tokens(job.messages)
         if not prompt:
             raise InvalidRequest("The prompt is empty. Send at least one character.")
         if len(prompt) >= backend.context_tokens:

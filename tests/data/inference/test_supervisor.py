@@ -1,0 +1,208 @@
+"""The engine process dies, hangs and is cancelled; the runner says so and goes on."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+
+import psutil
+import pytest
+
+from data.clock import SystemClock
+from data.inference.options import EngineOptions
+from data.inference.process import EngineProcess
+from data.inference.protocol import Line
+from data.inference.supervisor import EngineRunner
+from domain.entities.models import InstalledModel
+from domain.errors import EngineLost, EngineMissing, ModelLoadFailed
+from domain.repositories.inference_runner import RunnerProgress
+from tests.data.inference.engines import GREEDY, Rig, Shelf, engine, make_rig, options
+
+pytestmark = pytest.mark.model
+WATCHDOG_S = 3.0
+
+
+@pytest.fixture(scope="module")
+def kept(smollm2: InstalledModel) -> Iterator[Rig]:
+    rig = make_rig(
+        "llama.cpp", smollm2, chunk_s=0.02, kv_budget_bytes=1 << 20, watchdog_s=WATCHDOG_S, start_limit=50
+    )
+    yield rig
+    rig.close()
+
+
+@pytest.fixture
+def rig(kept: Rig) -> Rig:
+    kept.load()
+    return kept
+
+
+def signalled(rig: Rig, number: signal.Signals, *, at_token: int) -> EngineLost:
+    """Runs a job and signals the engine when that many tokens are done; what `run` raises."""
+    job = rig.job(id="struck")
+
+    def strike(progress: RunnerProgress) -> None:
+        if progress.tokens_done == at_token:
+            os.kill(engine(rig).pid or 0, number)
+
+    with pytest.raises(EngineLost) as caught:
+        rig.loop.run(rig.runner.run(job, strike))
+    return caught.value
+
+
+@pytest.mark.parametrize("at_token", [0, 5], ids=["prefill", "decode"])
+def test_a_killed_engine_resumes_to_the_same_text(rig: Rig, at_token: int) -> None:
+    whole = rig.whole(GREEDY)
+    lost = signalled(rig, signal.SIGKILL, at_token=at_token)
+    assert "SIGKILL" in str(lost)
+    assert "struck" in str(lost)
+    rig.load()
+    outcome, seen = rig.run(rig.job(id="struck"))
+    assert outcome.text == whole.text
+    assert seen[-1].tokens_done - seen[0].tokens_done <= rig.length - at_token
+
+
+def test_an_engine_killed_while_loading_is_replaced(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = EngineProcess.send
+
+    def send_and_strike(process: EngineProcess, line: Line) -> None:
+        send(process, line)
+        if line["do"] == "load":
+            os.kill(process.pid, signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EngineProcess, "send", send_and_strike)
+        with pytest.raises(EngineLost, match="SIGKILL"):
+            rig.load("two")
+    rig.load()
+    assert rig.run(rig.job(max_tokens=1))[0].status == "finished"
+
+
+def test_a_hanging_engine_is_found_killed_and_replaced(rig: Rig) -> None:
+    pid = engine(rig).pid
+    assert pid is not None
+    lost = signalled(rig, signal.SIGSTOP, at_token=3)
+    assert "no sign of life" in str(lost)
+    assert not psutil.pid_exists(pid)
+    rig.load()
+    assert rig.run(rig.job(id="struck"))[0].text == rig.whole(GREEDY).text
+
+
+def test_an_engine_that_died_while_idle_is_found_at_the_next_run(rig: Rig) -> None:
+    os.kill(engine(rig).pid or 0, signal.SIGKILL)
+    with pytest.raises(EngineLost):
+        rig.run(rig.job())
+    rig.load()
+    assert rig.run(rig.job(max_tokens=1))[0].status == "finished"
+
+
+def test_a_cancelled_load_leaves_the_runner_ready(rig: Rig) -> None:
+    async def cancel() -> None:
+        loading = asyncio.create_task(rig.runner.load("two"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        loading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+
+    rig.loop.run(cancel())
+    rig.load()
+    assert rig.run(rig.job(max_tokens=1))[0].status == "finished"
+
+
+def test_unloading_twice_and_closing_twice_is_harmless(rig: Rig) -> None:
+    pid = engine(rig).pid
+    assert pid is not None
+    for _ in range(2):
+        rig.loop.run(rig.runner.unload())
+    for _ in range(2):
+        rig.loop.run(rig.runner.aclose())
+    assert not psutil.pid_exists(pid)
+
+
+class HandClock(SystemClock):
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def monotonic(self) -> float:
+        return self.at
+
+    def now(self) -> datetime:
+        return super().now()
+
+
+def test_an_engine_that_dies_again_and_again_is_left_alone_for_a_while(smollm2: InstalledModel) -> None:
+    clock = HandClock()
+    runner = EngineRunner(Shelf(smollm2), options("llama.cpp", start_limit=2, start_window_s=60), clock)
+
+    async def play() -> None:
+        for _ in range(2):
+            await runner.load("one")
+            runner.kill()
+        with pytest.raises(EngineLost, match="2 times"):
+            await runner.load("one")
+        clock.at = 61
+        await runner.load("one")
+        await runner.aclose()
+
+    asyncio.run(play())
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from data.clock import SystemClock
+from data.inference.process import EngineProcess
+from data.inference.protocol import Line
+from data.inference.supervisor import EngineRunner
+from domain.entities.models import InstalledModel
+from domain.repositories.inference_runner import RunnerJob
+from tests.data.inference.engines import GREEDY, Shelf, options
+
+async def main():
+    model = InstalledModel(name="one", source="test", size_bytes=1, gguf_path=Path(sys.argv[1]))
+    runner = EngineRunner(Shelf(model), options("llama.cpp"), SystemClock())
+    await runner.load("one")
+    print(runner.pid, flush=True)
+    while True:
+        job = RunnerJob(id="j", cache_key="j", prompt="Once upon a time", max_tokens=400, sampling=GREEDY)
+        await runner.run(job, lambda progress: None)
+
+asyncio.run(main())
+"""
+
+
+def test_a_parent_killed_leaves_no_orphan(smollm2: InstalledModel) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(smollm2.gguf_path)], stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdout is not None
+        orphan = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    assert psutil.wait_procs([orphan], timeout=20)[1] == []
+
+
+def test_the_back_end_is_chosen_by_machine_and_files(
+    smollm2: InstalledModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def engine_for(backend: str, **changes: object) -> str:
+        model = smollm2.model_copy(update=changes)
+        runner = EngineRunner(Shelf(model), EngineOptions.model_validate({"backend": backend}), SystemClock())
+
+        async def load() -> str:
+            try:
+                return (await runner.load("one")).engine
+            finally:
+                await runner.aclose()
+
+        return asyncio.run(load())
+
+    assert engine_for("auto") == "llama.cpp"
+    with pytest.raises(ModelLoadFailed, match="needs a GGUF file"):
+        engine_for("llama.cpp", gguf_path=None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(EngineMissing, match="pip install cyllama"):
+        engine_for("llama.cpp")
