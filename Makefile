@@ -40,7 +40,7 @@ $(READY): pyproject.toml $(wildcard uv.lock)
 	if command -v uv >/dev/null 2>&1; then \
 		UV_PROJECT_ENVIRONMENT=.venv uv sync --quiet; \
 	else \
-		found=; for python in $(PYTHON) python3.13 python3.12 python3.11 python3 python; do \
+		found=; for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11 python3 python; do \
 			if $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 				found=$$python; break; \
 			fi; \

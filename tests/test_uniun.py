@@ -2,16 +2,22 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
+from data.models.store import FileModelStore
 from data.settings import Settings, load_settings
 from domain.errors import InvalidRequest
 from uniun import build_container
 
+TEST_STORE = Path(__file__).resolve().parents[1] / "build" / "test-store"
+LIMIT_S = 240
+"""For a machine that does much else at the same time."""
 HEAVY = (
     *(
         "asyncio.base_events",
@@ -46,7 +52,7 @@ def uniun(
         input=text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         env={**os.environ, "UNIUN_DATA_DIR": str(home / "data"), "UNIUN_LOG_DIR": str(home / "logs"), **env},
     )
 
@@ -103,7 +109,7 @@ def imported(home: Path, *arguments: str) -> set[str]:
         [sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         cwd=home,
         check=True,
     )
@@ -178,6 +184,40 @@ def test_a_reader_that_leaves_is_no_disaster(tmp_path: Path) -> None:
     assert program.stdout is not None
     program.stdout.close()
     program.stdout = None
-    _, err = program.communicate(SCENARIO, timeout=60)
+    _, err = program.communicate(SCENARIO, timeout=LIMIT_S)
     assert err == ""
     assert program.returncode == 1
+
+
+@pytest.mark.model
+def test_a_real_answer_comes_through_the_real_program(model_store: FileModelStore, tmp_path: Path) -> None:
+    data = {"UNIUN_DATA_DIR": str(TEST_STORE)}
+    question = "What is the capital of France? One word."
+    asked = uniun("ask", question, home=tmp_path, **data)
+    assert asked.returncode == 0, asked.stderr
+    assert asked.stdout.strip()
+    talked = uniun("chat", home=tmp_path, text=f"{question}\n", **data)
+    assert talked.returncode == 0, talked.stderr
+    assert talked.stdout == asked.stdout
+    too_long = uniun("ask", "-", home=tmp_path, text="word " * 20_000, **data)
+    assert too_long.returncode == 2
+    assert "8192" in too_long.stderr
+
+
+@pytest.mark.model
+def test_ctrl_c_ends_a_real_answer_and_its_engine(model_store: FileModelStore, tmp_path: Path) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-m", "uniun", "ask", "Count to one thousand.", "--max-tokens", "5000"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "UNIUN_DATA_DIR": str(TEST_STORE)},
+    )
+    assert program.stdout is not None
+    assert program.stdout.read(1)
+    engines = psutil.Process(program.pid).children()
+    assert engines
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=LIMIT_S)
+    assert (program.returncode, err) == (1, b"uniun: stopped.\n")
+    assert psutil.wait_procs(engines, timeout=10)[1] == []

@@ -74,6 +74,6 @@ def _unexpected(error: Exception, log_file: Callable[[], Path]) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8") as log:
             log.write("".join(traceback.format_exception(error)))
-    except OSError as unwritable:
+    except (OSError, UniunError) as unwritable:
         return f"Something unexpected happened ({what}), and the log could not be written ({unwritable})."
     return f"Something unexpected happened ({what}). The details are in {path}; please report them."

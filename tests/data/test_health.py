@@ -1,0 +1,96 @@
+import asyncio
+from pathlib import Path
+
+import psutil
+import pytest
+
+from data import health
+from data.clock import SystemClock
+from data.health import MachineHealth
+from data.inference.options import EngineOptions
+from data.inference.supervisor import EngineRunner
+from data.models.store import FileModelStore
+from domain.entities.health import Finding
+from domain.entities.models import InstalledModel
+
+
+def machine(store: FileModelStore, options: EngineOptions, *folders: Path) -> MachineHealth:
+    clock = SystemClock()
+    named = {f"folder {at}": path for at, path in enumerate(folders)}
+    return MachineHealth(store, EngineRunner(store, options, clock), named, clock)
+
+
+def findings(machine: MachineHealth) -> list[Finding]:
+    async def collect() -> list[Finding]:
+        return [finding async for finding in machine.findings()]
+
+    return asyncio.run(collect())
+
+
+def of(area: str, found: list[Finding]) -> list[Finding]:
+    return [finding for finding in found if finding.area == area]
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> FileModelStore:
+    return FileModelStore(tmp_path / "models", SystemClock())
+
+
+def test_a_fresh_machine_has_nothing_broken(empty: FileModelStore, tmp_path: Path) -> None:
+    found = findings(machine(empty, EngineOptions(), tmp_path / "not" / "there" / "yet"))
+    assert [finding.area for finding in found] == [
+        *("Python", "engine", "engine", "engine", "model", "memory", "folder")
+    ]
+    assert not [finding for finding in found if finding.state == "fail"]
+    (model,) = of("model", found)
+    assert model.state == "warn"
+    assert "uniun models pull" in model.mend
+
+
+def test_an_engine_that_is_not_installed_or_dies_at_import_is_named(
+    empty: FileModelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {"llama.cpp": ("pydantic", "os; os.abort()"), "mlx": ("no-such-package", "nothing")}
+    monkeypatch.setattr(health, "_ENGINES", broken)
+    llama, mlx, chosen = of("engine", findings(machine(empty, EngineOptions())))
+    assert llama.state == "warn"
+    assert "cannot be imported" in llama.text
+    assert mlx.state == "warn"
+    assert "not installed" in mlx.text
+    assert chosen.state == "fail"
+    assert chosen.mend
+
+
+def test_a_folder_that_cannot_be_used_is_named(empty: FileModelStore, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (folder,) = of("folder", findings(machine(empty, EngineOptions(), tmp_path / "file" / "data")))
+    assert folder.state == "fail"
+    assert str(tmp_path / "file") in folder.text
+
+
+@pytest.mark.model
+def test_an_installed_model_is_verified_and_its_engine_named(
+    model_store: FileModelStore, smollm2: InstalledModel
+) -> None:
+    found = findings(machine(model_store, EngineOptions(backend="mlx")))
+    (model,) = of("model", found)
+    assert model.state == "ok"
+    assert smollm2.name in model.text
+    assert of("engine", found)[-1].text == "mlx is chosen: UNIUN_ENGINE__BACKEND says so"
+
+
+@pytest.mark.model
+def test_a_running_engine_is_seen(model_store: FileModelStore, smollm2: InstalledModel) -> None:
+    async def scenario() -> None:
+        clock = SystemClock()
+        runner = EngineRunner(model_store, EngineOptions(), clock)
+        try:
+            await runner.load(smollm2.name)
+            seen = MachineHealth(model_store, runner, {}, clock).engine_processes()
+            (process,) = [process for process in seen if process.pid == runner.pid]
+            assert process.memory_bytes > 50_000_000
+            assert process.parent == " ".join(psutil.Process().cmdline())[-60:]
+        finally:
+            await runner.aclose()
+
+    asyncio.run(scenario())
