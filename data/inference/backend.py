@@ -64,7 +64,7 @@ class Backend(Protocol):
         ...
 
     def kv_bytes(self, sequence: int) -> int:
-        """Memory that the sequence's state takes."""
+        """Memory that clearing the sequence would free; 0 where all of it is taken at load."""
         ...
 
     def close(self) -> None:

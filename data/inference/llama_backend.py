@@ -18,6 +18,9 @@ from domain.errors import EngineMissing, ModelLoadFailed
 
 BATCH_TOKENS = 512
 _F16_BYTES = 2
+_MIN_SLOTS = 2
+"""One for the running job and one for the job that it preempted, whatever the budget says."""
+_MAX_SLOTS = 8
 _BPE = 2
 """`llama_vocab_type` of byte-level BPE vocabularies."""
 
@@ -51,8 +54,8 @@ class LlamaBackend:
         llama = self._llama
         self._model = _model_class(llama)(str(path), llama.LlamaModelParams(), verbose=False)
         self.context_tokens = min(self._model.n_ctx_train, options.context_tokens or DEFAULT_CONTEXT)
-        self._slot_bytes: int = max(1, self._bytes_per_token() * self.context_tokens)
-        self.slots = min(8, max(2, options.kv_budget_bytes // self._slot_bytes))
+        slot_bytes = max(1, self._bytes_per_token() * self.context_tokens)
+        self.slots = min(_MAX_SLOTS, max(_MIN_SLOTS, options.kv_budget_bytes // slot_bytes))
         params = llama.LlamaContextParams()
         params.n_ctx = self.context_tokens * self.slots
         params.n_seq_max = self.slots
@@ -113,7 +116,7 @@ class LlamaBackend:
         self._context.memory_seq_rm(sequence, -1, -1)
 
     def kv_bytes(self, sequence: int) -> int:
-        return self._slot_bytes
+        return 0  # the context is allocated whole, for `slots` sequences
 
     def close(self) -> None:
         for part in (self._context, self._model):

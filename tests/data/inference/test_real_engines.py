@@ -67,3 +67,17 @@ def test_the_chat_template_answers_as_an_assistant(real: Rig) -> None:
     outcome, _ = real.run(real.job(messages=chat("What is the capital of France? One word."), max_tokens=8))
     assert "Paris" in outcome.text
     assert outcome.finish_reason == "stop" or outcome.tokens_done == 8
+
+
+def test_the_oldest_state_is_dropped_within_the_budget_and_prefilled_again(real: Rig) -> None:
+    real.loop.run(real.runner.unload())
+    real.load()
+    jobs = [real.job(f"Number {at} is", max_tokens=4) for at in range(6)]
+    stopped = [real.run(job, stop_after=2)[0] for job in jobs]
+    # 64 MiB hold five sequences: 11.8 MB each at llama.cpp's 512 tokens in 16 bits, or MLX's 256 in 32 bits.
+    _, seen = real.run(jobs[-1])
+    assert seen[0].tokens_done == stopped[-1].tokens_done + 1
+    oldest, seen = real.run(jobs[0])
+    assert seen[0].tokens_done == stopped[0].tokens_done
+    whole, _ = real.run(real.job("Number 0 is", max_tokens=4))
+    assert oldest.text == whole.text

@@ -1,0 +1,191 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from data.inference.backend import Vocabulary
+from data.inference.kv_cache import KvCache, Slot, common_prefix
+from domain.entities.llm import Sampling
+
+
+class Ledger:
+    """A back-end that only keeps what it was told to hold; 10 bytes a token."""
+
+    name = "ledger"
+    context_tokens = 1000
+
+    def __init__(self, slots: int = 4, *, trims: bool = True) -> None:
+        self.vocabulary = Vocabulary(
+            9, lambda token: b"", {}, frozenset(), lambda text, special: [], None, None
+        )
+        self.slots = slots
+        self.trims = trims
+        self.fails = False
+        self.held: dict[int, list[int]] = {}
+        self.evaluated = 0
+
+    def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:
+        held = self.held.setdefault(sequence, [])
+        assert len(held) == position
+        held.extend(tokens)
+        self.evaluated += len(tokens)
+        if self.fails:
+            raise RuntimeError("the device is on fire")
+
+    def sample(self, sampling: Sampling, position: int) -> int:
+        return 0
+
+    def logits(self) -> NDArray[np.float32]:
+        return np.zeros(9, np.float32)
+
+    def trim(self, sequence: int, tokens: int) -> bool:
+        if self.trims:
+            del self.held[sequence][tokens:]
+        return self.trims
+
+    def clear(self, sequence: int) -> None:
+        self.held.pop(sequence, None)
+
+    def kv_bytes(self, sequence: int) -> int:
+        return 10 * len(self.held.get(sequence, ()))
+
+    def close(self) -> None:
+        self.held.clear()
+
+
+def run(kv: KvCache, job: str, tokens: list[int], key: str | None = None) -> int:
+    """Evaluates what is missing; how many tokens were there already."""
+    slot = kv.take(job, key or job, tokens)
+    kept = len(slot.tokens)
+    kv.evaluate(slot, tokens[kept:], want_logits=True)
+    return kept
+
+
+A, B, C = list(range(100, 120)), list(range(200, 220)), list(range(300, 320))
+
+
+def test_a_stopped_job_finds_its_state() -> None:
+    kv = KvCache(Ledger(), 10_000)
+    run(kv, "a", A)
+    run(kv, "b", B)
+    assert run(kv, "a", [*A, 1]) == 20
+
+
+def test_one_token_is_always_left_to_evaluate() -> None:
+    kv = KvCache(Ledger(), 10_000)
+    run(kv, "a", A)
+    assert run(kv, "a", A) == 19
+
+
+def test_the_oldest_is_dropped_first_when_the_budget_is_spent() -> None:
+    kv = KvCache(Ledger(), 450)
+    run(kv, "a", A)
+    run(kv, "b", B)
+    run(kv, "c", C)
+    assert run(kv, "b", [*B, 1]) == 20
+    assert run(kv, "a", [*A, 1]) == 0
+
+
+def test_prefixes_of_ended_jobs_go_before_the_state_of_stopped_ones() -> None:
+    kv = KvCache(Ledger(), 450)
+    run(kv, "a", A)
+    run(kv, "b", B)
+    kv.end("b")
+    run(kv, "c", C)
+    assert run(kv, "a", [*A, 1]) == 20
+
+
+def test_sequences_are_limited_too() -> None:
+    kv = KvCache(Ledger(slots=2), 10_000)
+    for job, tokens in (("a", A), ("b", B), ("c", C)):
+        run(kv, job, tokens)
+    assert run(kv, "b", [*B, 1]) == 20
+    assert run(kv, "a", [*A, 1]) == 0
+
+
+def test_the_running_job_may_exceed_the_budget_alone() -> None:
+    ledger = Ledger()
+    kv = KvCache(ledger, 50)
+    run(kv, "a", A)
+    run(kv, "b", B)
+    assert list(ledger.held.values()) == [B]
+
+
+def test_the_next_turn_takes_over_its_conversation_up_to_where_it_differs() -> None:
+    kv = KvCache(Ledger(), 10_000)
+    run(kv, "turn-1", A, "talk")
+    kv.end("turn-1")
+    assert run(kv, "turn-2", [*A[:15], 7, 8, 9], "talk") == 15
+
+
+def test_a_stranger_takes_over_a_prefix_only_where_little_of_it_is_lost() -> None:
+    kv = KvCache(Ledger(), 10_000)
+    run(kv, "a", A)
+    kv.end("a")
+    assert run(kv, "b", [*A[:5], *B]) == 0
+    assert run(kv, "c", [*A[:12], *C]) == 12
+
+
+def test_a_stopped_jobs_state_is_nobody_elses() -> None:
+    kv = KvCache(Ledger(), 10_000)
+    run(kv, "a", A, "talk")
+    assert run(kv, "b", [*A, 1], "talk") == 0
+
+
+def test_state_that_cannot_be_trimmed_is_kept_whole_or_prefilled_again() -> None:
+    kv = KvCache(Ledger(trims=False), 10_000)
+    run(kv, "a", A, "talk")
+    kv.end("a")
+    assert run(kv, "b", [*A, 1], "talk") == 20
+    kv.end("b")
+    assert run(kv, "c", [*A[:10], 2], "talk") == 0
+
+
+def test_a_failure_drops_the_state_so_that_it_never_disagrees_with_the_tokens() -> None:
+    ledger = Ledger()
+    kv = KvCache(ledger, 10_000)
+    run(kv, "a", A)
+    ledger.fails = True
+    with pytest.raises(RuntimeError):
+        run(kv, "a", [*A, 1])
+    ledger.fails = False
+    assert ledger.held == {}
+    assert run(kv, "a", [*A, 1]) == 0
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 5),
+        st.integers(0, 2),
+        st.lists(st.integers(0, 2), min_size=1, max_size=30),
+        st.booleans(),
+    )
+)
+
+
+@given(STEPS, st.integers(10, 900), st.booleans())
+def test_tokens_and_state_agree_whatever_happens(
+    steps: list[tuple[int, int, list[int], bool]], budget_bytes: int, trims: bool
+) -> None:
+    ledger = Ledger(slots=3, trims=trims)
+    kv = KvCache(ledger, budget_bytes)
+    for job, key, tokens, ends in steps:
+        slot: Slot = kv.take(f"job-{job}", f"key-{key}", tokens)
+        assert slot.tokens == tokens[: len(slot.tokens)]
+        assert len(slot.tokens) < len(tokens)
+        kv.evaluate(slot, tokens[len(slot.tokens) :], want_logits=True)
+        assert ledger.held[slot.sequence] == slot.tokens == tokens
+        # Single tokens are added up only now and then.
+        assert sum(map(ledger.kv_bytes, ledger.held)) <= max(budget_bytes + 640, 10 * len(tokens))
+        if ends:
+            kv.end(f"job-{job}")
+
+
+@given(st.lists(st.integers(0, 1)), st.lists(st.integers(0, 1)))
+def test_common_prefix(left: list[int], right: list[int]) -> None:
+    size = common_prefix(left, right)
+    assert left[:size] == right[:size]
+    assert left[size : size + 1] != right[size : size + 1] or size == len(left) == len(right)
