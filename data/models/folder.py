@@ -9,7 +9,7 @@ from pathlib import Path
 
 import filelock
 
-from domain.errors import StoreBusy
+from domain.errors import ModelUnavailable, StoreBusy
 
 
 class StoreFolder:
@@ -22,7 +22,26 @@ class StoreFolder:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Raises `StoreBusy`, naming the process, if somebody writes already. The lock ends with its process."""
+        """Raises `StoreBusy`, naming the process, if somebody writes already. The lock ends with its process.
+
+        What the operating system refuses, now or inside the block, becomes `ModelUnavailable`.
+        """
+        with self.writing(), self._locked():
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Turns what the operating system refuses into `ModelUnavailable`."""
+        try:
+            yield
+        except OSError as error:
+            raise ModelUnavailable(
+                f"The model store {self.root} cannot be written: {error}. Check that the folder belongs to you and that "
+                "the disk is not full, then try again."
+            ) from error
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(self.root / "lock", timeout=0, thread_local=False)
         try:

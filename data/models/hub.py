@@ -25,6 +25,7 @@ _TELL_EVERY_S = 0.5
 _CAUSES = {
     "unreachable": "the hub cannot be reached",
     "gated": "its licence must be accepted on huggingface.co first (then log in with `hf auth login`)",
+    "other": "it is not in MLX format; download a GGUF file yourself and register it instead",
     "failed": "the hub's client failed",
 }
 
@@ -129,8 +130,10 @@ def _download(repository: str, folder: Path) -> None:
         for name in siblings
         if "/" not in name and "\\" not in name and any(fnmatch(name, pattern) for pattern in MLX_FILES)
     ]
-    if not names or len(names) > MAX_MLX_FILES:
-        raise LookupError(f"it has {len(names)} files that MLX could use")
+    if not any(name.endswith(".safetensors") for name in names) or len(names) > MAX_MLX_FILES:
+        raise _NotForMlx(
+            f"{len(names)} of its {len(siblings)} files are of use, none of them weights, or too many are"
+        )
     files = []
     for name in names:
         large = siblings[name].lfs
@@ -165,9 +168,15 @@ def _tell_bytes_on_disk(folder: Path, finished: threading.Event) -> None:
         _say(done=done)
 
 
+class _NotForMlx(Exception):
+    """The repository holds something else, for example GGUF files."""
+
+
 def _cause(error: BaseException) -> str:
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
+    if isinstance(error, _NotForMlx):
+        return "other"
     if isinstance(error, GatedRepoError):
         return "gated"
     if isinstance(error, RepositoryNotFoundError):

@@ -79,22 +79,22 @@ def inspect_mlx(folder: Path) -> Inspection:
     )
 
 
-def check_quickly(path: Path) -> None:
-    """The first bytes only: enough to see an emptied or overwritten file. Raises `ModelDamaged`."""
+def begins_rightly(path: Path) -> bool:
+    """Looks at the first bytes only: enough to see an emptied or overwritten file."""
     if path.suffix == ".gguf":
         with path.open("rb") as file:
-            if file.read(4) != MAGIC:
-                raise ModelDamaged(f"{path} does not begin as a GGUF file does. {REPAIR}")
-    elif path.suffix == ".safetensors":
-        _header_bytes(path)
+            return file.read(4) == MAGIC
+    return path.suffix != ".safetensors" or _header_bytes(path) is not None
 
 
-REPAIR = "Pull the model again to repair it, or remove it with `uniun models rm`."
+REPAIR = "Its files must be fetched again."
 
 
 def check_safetensors(path: Path) -> None:
     """Whole header against the file's size. Raises `ModelDamaged` if it is broken or the data are cut off."""
     length = _header_bytes(path)
+    if length is None:
+        raise ModelDamaged(f"{path} does not begin as a safetensors file does. {REPAIR}")
     with path.open("rb") as file:
         file.seek(8)
         try:
@@ -109,13 +109,13 @@ def check_safetensors(path: Path) -> None:
         )
 
 
-def _header_bytes(path: Path) -> int:
+def _header_bytes(path: Path) -> int | None:
+    """Length of the safetensors header, if there is a sane one."""
     with path.open("rb") as file:
         start = file.read(9)
-    length = struct.unpack("<Q", start[:8])[0] if len(start) == 9 else 0
-    if not 2 <= length <= min(_MAX_SAFETENSORS_HEADER_BYTES, path.stat().st_size - 8) or start[8:] != b"{":
-        raise ModelDamaged(f"{path} does not begin as a safetensors file does. {REPAIR}")
-    return int(length)
+    length = int(struct.unpack("<Q", start[:8])[0]) if len(start) == 9 else 0
+    sane = 2 <= length <= min(_MAX_SAFETENSORS_HEADER_BYTES, path.stat().st_size - 8) and start[8:] == b"{"
+    return length if sane else None
 
 
 def _check_shards(folder: Path, present: set[str]) -> None:

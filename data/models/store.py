@@ -16,7 +16,7 @@ from data.clock import Clock
 from data.models.catalogue import CATALOGUE, Offer
 from data.models.files import sha256_of, write_atomically
 from data.models.folder import StoreFolder
-from data.models.inspection import check_quickly, inspect_gguf, inspect_mlx, read_json
+from data.models.inspection import begins_rightly, inspect_gguf, inspect_mlx, read_json
 from data.models.manifest import FILE_NAME, Manifest, StoredFile, check_name, folder_name, read_manifest
 from data.models.pull import Pull
 from data.models.space import FreeBytes, free_bytes
@@ -134,7 +134,8 @@ class FileModelStore:
     def use(self, name: str) -> InstalledModel:
         self.get(name)
         # One atomic replacement: a pull that runs for an hour need not hold this up.
-        write_atomically(self._settings, json.dumps({"default": name}))
+        with self._folder.writing():
+            write_atomically(self._settings, json.dumps({"default": name}))
         return self.get(name)
 
     def remove(self, name: str) -> int:
@@ -202,7 +203,10 @@ class FileModelStore:
                     raise ModelDamaged(
                         f"{path} has {size} bytes instead of {file.size_bytes}. {self._advice(manifest)}"
                     )
-                check_quickly(path)
+                if not begins_rightly(path):
+                    raise ModelDamaged(
+                        f"{path} was overwritten: it does not begin as such a file does. {self._advice(manifest)}"
+                    )
             except OSError as error:
                 raise ModelDamaged(
                     f"{path} cannot be read: {error.strerror}. {self._advice(manifest)}"

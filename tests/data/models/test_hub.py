@@ -202,6 +202,14 @@ def test_a_repository_without_a_tokenizer_is_no_model(hub: FakeHub, store: FileM
         _pull(store)
 
 
+def test_a_repository_of_another_format_is_said_to_be_one(hub: FakeHub, store: FileModelStore) -> None:
+    hub.listed = {"config.json": b"{}", "model-Q4_K_M.gguf": b"GGUF"}
+
+    with pytest.raises(ModelUnavailable, match="not in MLX format"):
+        _pull(store)
+    assert hub.fetched == []
+
+
 def test_room_is_asked_for_before_the_download(hub: FakeHub, tmp_path: Path, tiny_offer: Any) -> None:
     from data.clock import SystemClock
 

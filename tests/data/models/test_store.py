@@ -11,7 +11,7 @@ from data.models.catalogue import CATALOGUE
 from data.models.folder import StoreFolder
 from data.models.manifest import FILE_NAME
 from data.models.store import FileModelStore
-from domain.errors import InvalidRequest, ModelDamaged, StoreBusy, UnknownModel
+from domain.errors import InvalidRequest, ModelDamaged, ModelUnavailable, StoreBusy, UnknownModel
 
 
 @pytest.fixture
@@ -176,3 +176,12 @@ def test_an_installed_name_is_not_overwritten_by_registering(
 
     with pytest.raises(InvalidRequest, match="installed already"):
         store.register("owner/name", gguf)
+
+
+def test_a_store_that_cannot_be_written_says_so(store: FileModelStore, gguf: Path, tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("a file where the folder should be")
+
+    with pytest.raises(ModelUnavailable, match="cannot be written"):
+        store.register("mine", gguf)
+    with pytest.raises(ModelUnavailable, match="cannot be written"):
+        asyncio.run(store.pull("tiny", lambda step: None))
