@@ -52,8 +52,8 @@ class Job:
     spec: JobSpec
     arrival: int
     submitted_at: float
-    callers: dict[str, float]
-    """Caller's id (the first is the job's own) and when it asked; in order."""
+    callers: dict[str, JobSpec]
+    """Who still waits for the result, in order, and what each asked for. The first names the job in the trace."""
     phase: Phase = Phase.QUEUED
     hinted: bool = False
     deadline: float | None = None
@@ -67,6 +67,8 @@ class Job:
     preemptions: int = 0
     engine_losses: int = 0
     cancelled: bool = False
+    undisturbed_s: float = 0.0
+    """A foreign model's turn may end a run only after this time; see `UniunPolicy.preemption`."""
     stop_reason: str = ""
     stop_forced: bool = False
     blocked_on: "Job | None" = None
@@ -86,6 +88,11 @@ class Job:
     @property
     def id(self) -> str:
         return self.spec.id
+
+    @property
+    def told_as(self) -> str:
+        """The job's name in the trace: its own id until that caller is gone, then another caller's."""
+        return next(iter(self.callers), self.spec.id)
 
     @property
     def kind(self) -> LlmTaskKind:

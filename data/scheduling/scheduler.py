@@ -83,6 +83,8 @@ class InferenceScheduler:
         self._arrivals = 0
         self._accounted_to = at
         self.wake_at: float | None = None
+        self._look_again = False
+        """The job just started was owed its turn; whoever outranks it takes over at its first boundary."""
         self._instructions: list[Instruction] = []
         self._records: list[Record] = []
         self._handlers: dict[type, Callable[[Any], None]] = {
@@ -124,16 +126,16 @@ class InferenceScheduler:
             raise ValueError(f"a request with the id {spec.id!r} is already live")
         blocker = self.callers.get(spec.waits_for) if spec.waits_for is not None else None
         if (refusal := self.admission.refusal(spec, blocker)) is not None:
-            self._record(
-                "rejected", job=spec.id, kind=spec.kind, flow=spec.flow, model=spec.model, error=refusal.error
-            )
+            refused = Job(spec, self._arrivals + 1, self.now, {})
+            refused.overdue = spec.deadline is not None and spec.deadline <= self.now
+            self._record_job("rejected", refused, error=refusal.error)
             self._instructions.append(refusal)
             return
         if (leader := self.admission.leader(spec)) is not None:
             self._join(leader, spec)
             return
         self._arrivals += 1
-        job = Job(spec, self._arrivals, self.now, {spec.id: self.now})
+        job = Job(spec, self._arrivals, self.now, {spec.id: spec})
         if blocker is not None:
             job.blocked_on, job.lead, job.wait_depth = blocker, blocker.lead, blocker.wait_depth + 1
             blocker.waiters[job] = None
@@ -180,6 +182,8 @@ class InferenceScheduler:
 
     def _on_stopped(self, event: ev.Stopped) -> None:
         job = self._on_device(event.job_id, "stopped", Phase.STOPPING)
+        fruitless = event.tokens_done == job.tokens_done
+        job.undisturbed_s = 2 * (self.now - job.dispatched_at) if fruitless else 0.0
         self._count_tokens(job, event.tokens_done)
         self._record_job("stopped", job, tokens_done=job.tokens_done)
         self.running = None
@@ -278,7 +282,7 @@ class InferenceScheduler:
             return
         reason = self.policy.preemption(job, choice, self.now, self.residence)
         if reason is not None:
-            self._stop(job, reason, by=choice.job.id)
+            self._stop(job, reason, by=choice.job.told_as)
 
     def _dispatch(self, choice: Choice) -> None:
         job = choice.job
@@ -291,6 +295,7 @@ class InferenceScheduler:
         job.stop_reason, job.stop_forced = "", False
         if self.residence.owed in (job, choice.by):
             self.residence.owed = None
+            self._look_again = True
         self.admission.close(job)
         self.running = job
         self.last_reason = choice.reason
@@ -310,7 +315,7 @@ class InferenceScheduler:
     def _load(self, model: str, job: Job | None, switch: Switch | None, reason: str) -> None:
         self.loading = Loading(model, self.now, job, switch)
         self.last_reason = reason
-        trigger = job.id if job is not None else SWITCH
+        trigger = job.told_as if job is not None else SWITCH
         self._record(
             "swap_start", **{"from": self.residence.model, "to": model, "trigger": trigger, "reason": reason}
         )
@@ -460,9 +465,9 @@ class InferenceScheduler:
         self.policy.restore(leader, self.now)
         self.callers[spec.id] = leader
         self.admission.count(leader.flow_key, +1)
-        leader.callers[spec.id] = self.now
+        leader.callers[spec.id] = spec
         leader.tell(self.now, f"joined by {spec.id}")
-        self._record_job("submit", leader, caller=spec.id, joined=leader.id)
+        self._record_job("submit", leader, caller=spec.id, joined=leader.told_as)
 
     # -- out
 
@@ -472,6 +477,8 @@ class InferenceScheduler:
             running = self.running
             if running is None or running.phase is Phase.RUNNING:
                 at = self.policy.next_change(self.now, running, self.residence)
+        if self._look_again:
+            at, self._look_again = self.now, False
         if at != self.wake_at:
             self.wake_at = at
             self._instructions.append(ev.Wake(at))
@@ -480,10 +487,11 @@ class InferenceScheduler:
         self._records.append(Record(self.now, event, fields))
 
     def _record_job(self, event: str, job: Job, *, caller: str | None = None, **fields: Any) -> None:
-        spec = job.spec
+        name = caller or job.told_as
+        spec = job.callers.get(name, job.spec)
         self._record(
             event,
-            job=caller or spec.id,
+            job=name,
             kind=spec.kind,
             flow=spec.flow,
             tier=self.policy.tier(job),

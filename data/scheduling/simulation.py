@@ -160,11 +160,11 @@ class Simulation:
     def _first_token(self, at: float, job_id: str) -> None:
         job = self.scheduler.jobs[job_id]
         tier = self.scheduler.policy.tier(job)
-        for caller in job.callers:
+        for caller, spec in job.callers.items():
             fields = {
                 "job": caller,
                 "kind": job.kind,
-                "flow": job.spec.flow,
+                "flow": spec.flow,
                 "tier": tier,
                 "model": job.model,
             }

@@ -18,7 +18,8 @@ def quantiles(values: Sequence[float]) -> dict[str, float | None]:
 def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
     """The last record of a trace. Times in seconds; `end` is when it was cut off."""
     submitted: dict[str, tuple[str, float]] = {}
-    followers: dict[str, list[str]] = {}
+    sharers: dict[str, set[str]] = {}
+    """By each caller's id: all that still wait for the same work."""
     waits: dict[str, list[float]] = {}
     firsts: dict[str, list[float]] = {}
     counts: dict[str, dict[str, int]] = {}
@@ -42,16 +43,16 @@ def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
         flow_service[flow] = flow_service.get(flow, 0.0) + at - since
 
     for record in trace:
-        event, at, job = record["event"], record["t"], record.get("job")
+        event, at = record["event"], record["t"]
         if event in ("submit", "rejected"):
             submitted[record["job"]] = (record["kind"], at)
             count = counts.setdefault(record["kind"], {})
             count["submitted"] = count.get("submitted", 0) + 1
-            if "joined" in record:
-                followers.setdefault(record["joined"], []).append(record["job"])
+            sharers[record["job"]] = sharers[record["joined"]] if "joined" in record else set()
+            sharers[record["job"]].add(record["job"])
         if event == "dispatch":
             on_device = (record, at)
-            for caller in (record["job"], *followers.get(record["job"], ())):
+            for caller in sorted(sharers[record["job"]], key=lambda caller: submitted[caller][1]):
                 if caller not in dispatched:
                     dispatched.add(caller)
                     waits.setdefault(record["kind"], []).append(at - submitted[caller][1])
@@ -68,8 +69,8 @@ def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
         if event in ("finish", "cancelled", "failed", "rejected"):
             count = counts.setdefault(record["kind"], {})
             count[event] = count.get(event, 0) + 1
-        leaves = event in ("stopped", "finish", "cancelled", "failed")
-        if leaves and on_device is not None and _same_work(job, on_device[0]["job"], followers):
+            sharers[record["job"]].discard(record["job"])
+        if on_device is not None and (event == "stopped" or not sharers[on_device[0]["job"]]):
             vacate(at)
     vacate(end)
     if swap_started is not None:
@@ -98,7 +99,3 @@ def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
         "busy_s": round(busy_s, 6),
         "idle_s": round(max(0.0, end - busy_s - swap_s), 6),
     }
-
-
-def _same_work(job: Any, running: str, followers: Mapping[str, Sequence[str]]) -> bool:
-    return job == running or job in followers.get(running, ())
