@@ -1,0 +1,124 @@
+"""llama-server (wheel `xllamacpp`) in a process of its own, asked over HTTP on loopback.
+
+As a program, `python -m tests.bench.peer GGUF THREADS CONTEXT` serves until its standard input ends.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from data.clock import Clock
+from domain.errors import EngineError
+
+START_LIMIT_S = 60.0
+ANSWER_LIMIT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Seconds from the request to its first and last token, as the client saw them; `timings` are the server's own."""
+
+    first_token_s: float
+    last_token_s: float
+    prompt_tokens: int
+    tokens: int
+    timings: dict[str, Any]
+
+
+class Peer:
+    """A client that reads the stream as plainly as can be, so that it costs the server nothing."""
+
+    def __init__(self, url: str, clock: Clock) -> None:
+        parts = urlsplit(url)
+        self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 80
+        self._clock = clock
+
+    async def complete(self, prompt: str, tokens: int) -> Answer:
+        """Greedy, nothing cached, exactly so many tokens."""
+        body = json.dumps(
+            {
+                "prompt": prompt,
+                "n_predict": tokens,
+                "stream": True,
+                "cache_prompt": False,
+                "ignore_eos": True,
+                "samplers": ["top_k"],
+                "top_k": 1,
+            }
+        ).encode()
+        head = (
+            f"POST /completion HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nConnection: close\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        start = self._clock.monotonic()
+        reader, writer = await asyncio.open_connection(self._host, self._port)
+        try:
+            writer.write(head.encode() + body)
+            first = last = 0.0
+            async with asyncio.timeout(ANSWER_LIMIT_S):
+                while line := await reader.readline():
+                    if not line.startswith(b"data: {"):
+                        continue
+                    now = self._clock.monotonic() - start
+                    event = json.loads(line[6:])
+                    if event["stop"]:
+                        timings = event["timings"]
+                        return Answer(first, last, timings["prompt_n"], timings["predicted_n"], timings)
+                    first, last = first or now, now
+        finally:
+            writer.close()
+        raise EngineError("llama-server closed the stream before its end.")
+
+
+@asynccontextmanager
+async def serving(gguf: Path, threads: int, context_tokens: int, clock: Clock) -> AsyncIterator[Peer]:
+    """`gguf` is absolute. Raises `EngineError` if the server cannot be started."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.bench.peer", str(gguf), str(threads), str(context_tokens)),
+        cwd=Path(__file__).parents[2],
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(START_LIMIT_S):
+            url = (await process.stdout.readline()).decode().strip()
+        if not url:
+            raise EngineError(
+                "llama-server could not be started. Install xllamacpp, which the dependency group bench holds."
+            )
+        yield Peer(url, clock)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def _serve(gguf: str, threads: int, context_tokens: int) -> None:
+    import xllamacpp
+
+    # Native code prints to file descriptor 1; the address gets a descriptor of its own.
+    out = os.dup(1)
+    os.dup2(2, 1)
+    params: Any = xllamacpp.CommonParams()
+    params.model.path = gguf
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.n_ctx = context_tokens
+    params.n_parallel = 1
+    server = xllamacpp.Server(params)
+    os.write(out, f"{server.listening_address}\n".encode())
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
