@@ -21,7 +21,7 @@ from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = [sys.executable, "-m", "tests.presentation.cli.chat_program"]
-LIMIT_S = 30
+LIMIT_S = 60
 CTRL_C, CTRL_D, ENTER = b"\x03", b"\x04", b"\r"
 
 
@@ -130,6 +130,11 @@ def test_ctrl_c_stops_the_answer_and_not_the_program_and_ctrl_d_leaves() -> None
         screen.expect(">")
         screen.press(b"again", ENTER)
         screen.expect("A whole one.")
+        screen.expect(">")
+        screen.press(b"more", ENTER)
+        screen.expect("loading tiny")  # after a second of silence
+        screen.press(CTRL_C)
+        screen.expect("stopped")
         screen.expect(">")
         screen.press(CTRL_D)
         assert screen.status() == 0
