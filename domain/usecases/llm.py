@@ -98,9 +98,18 @@ class GenerateOneShotUseCase:
 def _request(**fields: Any) -> GenerationRequest:
     """A request, or `InvalidRequest` in one sentence."""
     try:
-        return GenerationRequest(**fields)
+        request = GenerationRequest(**fields)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         reason = first["msg"].removeprefix("Value error, ")
         raise InvalidRequest(f"The request was refused: {place + ': ' if place else ''}{reason}.") from None
+    for text in (*(message.content for message in request.messages), request.prompt or "", *request.stop):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidRequest(
+                f"Character {error.start + 1} of the text is no Unicode character: half of a pair, or a byte that was "
+                "not UTF-8. Remove it."
+            ) from None
+    return request

@@ -5,6 +5,7 @@ import sys
 import threading
 from typing import Protocol
 
+from domain.errors import InvalidRequest
 from presentation.cli.terminal import say
 
 _LINE_LIMIT = 1_000_000
@@ -60,14 +61,21 @@ class _Pipe:
         loop = asyncio.get_running_loop()
         line: asyncio.Future[str] = loop.create_future()
 
-        def hand_over(text: str) -> None:
-            if not line.done():
+        def hand_over(text: str | InvalidRequest) -> None:
+            if line.done():
+                return
+            if isinstance(text, str):
                 line.set_result(text)
+            else:
+                line.set_exception(text)
 
         def wait_for_line() -> None:
+            text: str | InvalidRequest
             try:
                 text = sys.stdin.readline(_LINE_LIMIT)
-            except (ValueError, OSError):  # not text, or closed: there is nothing more to read
+            except UnicodeDecodeError as error:
+                text = InvalidRequest(f"What was piped in is not {error.encoding} text. Convert it first.")
+            except (ValueError, OSError):  # closed: there is nothing more to read
                 text = ""
             if not loop.is_closed():
                 loop.call_soon_threadsafe(hand_over, text)

@@ -63,6 +63,12 @@ def test_cancelling_a_one_shot_cancels_its_job() -> None:
     assert coordinator.jobs[0].cancelled.is_set()
 
 
+def test_half_a_character_is_refused_before_the_engine_chokes_on_it() -> None:
+    generate = GenerateOneShotUseCase(ScriptedCoordinator(), MemoryStore("tiny"))
+    with pytest.raises(InvalidRequest, match="Character 3"):
+        asyncio.run(generate(LlmTaskKind.CHAT, "c", [Message(role="user", content="ab\udcff")]))
+
+
 def test_a_job_that_ends_without_an_answer_is_an_error() -> None:
     generate = GenerateOneShotUseCase(ScriptedCoordinator(answer("a")[:1]), MemoryStore("tiny"))
     with pytest.raises(EngineError, match="without an answer"):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from domain.errors import EngineError
+from domain.errors import EngineError, InvalidRequest
 from presentation.cli.app import build_app
 from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
 
@@ -201,6 +201,12 @@ def test_ctrl_c_while_waiting_for_a_piped_line_leaves() -> None:
         assert program.stdout.readline() == b"tiny\n"
         program.send_signal(signal.SIGINT)
         assert program.wait(LIMIT_S) == 0
+
+
+def test_piped_bytes_that_are_no_text_are_refused() -> None:
+    app = build_app(fake_openers())
+    result = CliRunner().invoke(app, ["chat"], input=b"\xff\n")
+    assert isinstance(result.exception, InvalidRequest)
 
 
 @pytest.mark.parametrize("last", ["/quit\n", ""])
