@@ -15,6 +15,7 @@ class Residence:
         self.owed: Job | None = None
         """The job that caused the last swap, until it has been dispatched."""
         self._costs: dict[str, float] = {}
+        self._left_at: dict[str, float] = {}
         self._chat_model: str | None = None
         self._chat_ended_at = 0.0
 
@@ -40,10 +41,20 @@ class Residence:
         self.since = at
         self.owed = trigger
 
-    def gone(self) -> None:
-        """Nothing is resident."""
+    def gone(self, at: float) -> None:
+        """Nothing is resident any more."""
+        if self.model is not None:
+            self._left_at[self.model] = at
         self.model = None
         self.owed = None
+
+    def waited_for_since(self, model: str, oldest: float) -> float:
+        """Since when the model has gone without the device, its oldest job having waited since `oldest`.
+
+        Counted from its last stay. By its oldest job alone, two models with old backlogs would pass the device to
+        and fro while a third, with younger jobs, waited beyond any bound.
+        """
+        return max(oldest, self._left_at.get(model, oldest))
 
     def chat_ended(self, model: str, at: float) -> None:
         self._chat_model = model

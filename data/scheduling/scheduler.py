@@ -230,7 +230,7 @@ class InferenceScheduler:
             self._end(job, Outcome.FAILED, Cause.LOAD_FAILED, error)
 
     def _on_engine_died(self, event: ev.EngineDied) -> None:
-        self.residence.gone()
+        self.residence.gone(self.now)
         if self.loading is not None:
             loading = self._finish_loading(self.loading.model, "engine loss")
             self._after_loss(loading, event.cause)
@@ -320,7 +320,7 @@ class InferenceScheduler:
             "swap_start", **{"from": self.residence.model, "to": model, "trigger": trigger, "reason": reason}
         )
         self._instructions.append(ev.Load(model))
-        self.residence.gone()
+        self.residence.gone(self.now)
 
     # -- bookkeeping
 

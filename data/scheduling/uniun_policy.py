@@ -322,14 +322,16 @@ class UniunPolicy:
 
     def _due(self, now: float, residence: Residence) -> Due | None:
         best: tuple[float, int] | None = None
-        job: Job | None = None
+        due: Due | None = None
         for model, queue in self._models.items():
-            if model == residence.model:
+            since, arrival = queue.waits.first_key()
+            job = queue.waits.first()
+            if job is None or model == residence.model or now < since + residence.cost(model):
                 continue
-            key = queue.waits.first_key()
-            if now >= key[0] + residence.cost(model) and (best is None or key < best):
-                best, job = key, queue.waits.first()
-        return None if best is None or job is None else Due(job, now - best[0])
+            turn = (residence.waited_for_since(model, since), arrival)
+            if best is None or turn < best:
+                best, due = turn, Due(job, now - since)
+        return due
 
     def _best(self, models: "tuple[str, ...] | dict[str, ModelQueue]", reason: str) -> Choice | None:
         """By tier over some models: T2, T3, T4, T5."""
