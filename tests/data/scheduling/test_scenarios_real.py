@@ -2,6 +2,8 @@
 
 import asyncio
 import itertools
+import os
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -26,8 +28,9 @@ CHAT, EXTRACT, NATARAJ, GANA = LlmTaskKind.CHAT, LlmTaskKind.EXTRACT, LlmTaskKin
 class Stage:
     """A dispatcher on the real engine, and its trace."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, runner: EngineRunner) -> None:
         self.dispatcher = dispatcher
+        self.runner = runner
         self.records: list[Record] = []
         self._news = asyncio.Event()
         dispatcher.observe(self._note)
@@ -82,8 +85,9 @@ def play(smollm2: InstalledModel, tmp_path: Path) -> Callable[..., None]:
         async def main() -> None:
             clock = SystemClock()
             options = EngineOptions(backend="llama.cpp", context_tokens=2048)
-            async with Dispatcher(EngineRunner(store, options, clock), store, clock, config) as dispatcher:
-                await asyncio.wait_for(scene(Stage(dispatcher)), 300)
+            runner = EngineRunner(store, options, clock)
+            async with Dispatcher(runner, store, clock, config) as dispatcher:
+                await asyncio.wait_for(scene(Stage(dispatcher, runner)), 300)
 
         asyncio.run(main())
 
@@ -202,3 +206,47 @@ def test_the_stream_equals_the_answer(play: Callable[..., None]) -> None:
         assert "".join(text) == result.result.text
 
     play(scene)
+
+
+@pytest.mark.parametrize("phase", ["load", "prefill", "decode", "idle"])
+def test_an_answer_arrives_equal_although_the_engine_is_killed(play: Callable[..., None], phase: str) -> None:
+    texts: list[str] = []
+    prompt = "The first line of a long tale about a lighthouse and its keeper. " * 12
+
+    async def uninterrupted(stage: Stage) -> None:
+        texts.append((await stage.submit(CHAT, "c", 24, prompt=prompt).result()).text)
+
+    async def scene(stage: Stage) -> None:
+        if phase == "idle":
+            await stage.submit(NATARAJ, "deck", 1).result()
+            kill(stage.runner)
+        chat = stage.submit(CHAT, "c", 24, prompt=prompt)
+        waiting = stage.submit(GANA, "g", 4)
+        if phase == "load":
+            for _ in range(1_000_000):
+                await asyncio.sleep(0)
+                if stage.runner.pid is not None:
+                    break
+            kill(stage.runner)
+        elif phase != "idle":
+            killed = False
+            async for event in chat.events():
+                if not killed and event.type == ("prefilling" if phase == "prefill" else "text"):
+                    killed = True
+                    kill(stage.runner)
+                if event.type == "finished":
+                    texts.append(event.result.text)
+            assert killed
+        if phase in ("load", "idle"):
+            texts.append((await chat.result()).text)
+        assert (await waiting.result()).usage.completion_tokens == 4
+
+    play(uninterrupted)
+    play(scene)
+    assert texts[0] == texts[1]
+
+
+def kill(runner: EngineRunner) -> None:
+    """As the system's out-of-memory killer would."""
+    assert runner.pid is not None
+    os.kill(runner.pid, signal.SIGKILL)
