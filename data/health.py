@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -190,11 +191,14 @@ async def _engine(engine: str) -> Finding:
 def _folder(name: str, path: Path) -> Finding:
     area = "folder"
     place = next(p for p in (path, *path.parents) if p.exists())
-    if not place.is_dir() or not os.access(place, os.W_OK):
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
         return Finding(
             area=area,
             state="fail",
-            text=f"{name}: {place} cannot be written to",
+            text=f"{name}: {place} cannot be written to: {error.strerror}",
             mend=f"chown or chmod it, or set UNIUN_{name.upper()}_DIR.",
         )
     free = shutil.disk_usage(place).free

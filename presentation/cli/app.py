@@ -66,7 +66,7 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
         temperature: Annotated[
             float, typer.Option(min=0, max=5, help="0 always takes the likeliest token.")
         ] = 0.0,
-        seed: Annotated[int | None, typer.Option(min=0, help="The same seed gives the same answer.")] = None,
+        seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="The same seed gives the same answer.")] = None,
     ) -> None:
         """Ask one question and print the answer, and nothing else, on stdout."""
         from presentation.cli.ask import Question

@@ -1,5 +1,6 @@
 """Runs a command line and turns whatever happens into an exit status and one sentence on stderr."""
 
+import errno
 import os
 import sys
 import traceback
@@ -14,6 +15,7 @@ from presentation.cli.terminal import say
 
 T = TypeVar("T")
 OK, FAILED, BAD_USAGE = 0, 1, 2
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _INTERRUPTED = 130
 """What typer returns for Ctrl-C."""
 
@@ -23,6 +25,8 @@ def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> 
 
     An unexpected exception's traceback goes to `log_file()`, its sentence to stderr.
     """
+    if sys.stdout is None:  # the caller has closed it
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -41,6 +45,12 @@ def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> 
         return _reader_gone()
     except SystemExit as error:
         return _reader_gone() if error.code == FAILED else int(error.code or 0)
+    except OSError as error:
+        if error.errno not in _DISK_FULL:
+            say(_unexpected(error, log_file))
+            return FAILED
+        say(f"The output could not be written: {error.strerror}. Free some disk space and try again.")
+        return FAILED
     except Exception as error:  # noqa: BLE001 - the last line of defence: the user gets a sentence, the log the rest
         say(_unexpected(error, log_file))
         return FAILED

@@ -1,5 +1,6 @@
 """The command line over a scripted model, as a program of its own, for tests that need a real terminal or real signals."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,4 +14,4 @@ if __name__ == "__main__":
     coordinator = ScriptedCoordinator(
         [*answer("Half an answer")[:1], HOLD], answer("A whole", " one."), [waiting, HOLD]
     )
-    sys.exit(run(build_app(fake_openers(coordinator)), sys.argv[1:], lambda: Path("unexpected.txt")))
+    sys.exit(run(build_app(fake_openers(coordinator)), sys.argv[1:], lambda: Path(os.devnull)))

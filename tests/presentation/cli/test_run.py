@@ -1,3 +1,4 @@
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,14 @@ def test_the_unexpected_goes_to_a_log(
     assert "Traceback" in log_file().read_text()
 
 
+def test_a_full_disk_is_nothing_to_report(
+    capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
+) -> None:
+    assert run(failing(OSError(errno.ENOSPC, "No space left on device")), [], log_file) == 1
+    assert "could not be written: No space left on device. Free" in capsys.readouterr().err
+    assert not log_file().exists()
+
+
 def test_a_log_that_cannot_be_written_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert run(failing(ZeroDivisionError()), [], lambda: tmp_path / "file" / "log") == 1
@@ -68,6 +77,7 @@ def test_a_log_that_cannot_be_written_is_told(capsys: pytest.CaptureFixture[str]
         (["ask", "x", "--kind", "model_switch"], "model_switch"),
         (["ask", "x", "--max-tokens", "0"], "--max-tokens"),
         (["ask", "x", "--temperature", "nan"], "temperature"),
+        (["ask", "x", "--seed", str(2**63)], "--seed"),
         (["models", "use"], "name"),
         (["simulate", "x", "--json", "--gantt"], "not both"),
         (["simulate", "/no/such/file"], "cannot be read"),
