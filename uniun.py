@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from data.settings import Settings
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
+    from presentation.controllers.demo import DemoController
     from presentation.controllers.models import ModelsController
 
 
@@ -29,13 +30,15 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from dependency_injector import containers, providers
 
     from data.clock import SystemClock
+    from data.demo.play import EngineDemo
     from data.health import MachineHealth
     from data.inference.supervisor import EngineRunner
     from data.models.store import FileModelStore
     from data.scheduling.dispatcher import Dispatcher
-    from domain.usecases import health, llm, models, scheduler
+    from domain.usecases import demo, health, llm, models, scheduler
     from presentation.controllers.ask import AskController
     from presentation.controllers.chat import ChatController
+    from presentation.controllers.demo import DemoController
     from presentation.controllers.models import ModelsController
     from presentation.controllers.scheduler import SchedulerController
 
@@ -52,6 +55,15 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             clock,
         )
 
+        # A runner of its own for each policy: nothing is carried over from one to the next.
+        engine_demo = providers.Singleton(
+            EngineDemo,
+            providers.Factory(EngineRunner, store, settings.engine, clock).provider,
+            store,
+            clock,
+            settings.scheduler,
+        )
+
         send_chat = providers.Factory(llm.SendChatStreamUseCase, dispatcher, store)
         generate = providers.Factory(llm.GenerateOneShotUseCase, dispatcher, store)
         set_foreground = providers.Factory(scheduler.SetForegroundKindUseCase, dispatcher)
@@ -65,6 +77,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         register_model = providers.Factory(models.RegisterModelUseCase, store)
         list_processes = providers.Factory(health.ListEngineProcessesUseCase, machine)
         diagnose = providers.Factory(health.DiagnoseUseCase, machine)
+        play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
 
         chat = providers.Factory(ChatController, send_chat, set_foreground)
         ask = providers.Factory(AskController, generate)
@@ -79,6 +92,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             register_model,
             list_processes,
         )
+        demo_controller = providers.Factory(DemoController, play_demo)
 
     return Container()
 
@@ -105,6 +119,11 @@ async def open_controllers() -> AsyncIterator[Controllers]:
 
 def _open_models() -> ModelsController:
     controller: ModelsController = _container().models_controller()
+    return controller
+
+
+def _demo() -> DemoController:
+    controller: DemoController = _container().demo_controller()
     return controller
 
 
@@ -140,6 +159,7 @@ def main() -> None:
             controllers=open_controllers,
             models=_open_models,
             simulate=_simulate,
+            demo=_demo,
             diagnose=_diagnose,
             version=_version,
         )

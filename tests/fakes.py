@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+from domain.entities.demo import DemoEvent, DemoPolicy, DemoReport
 from domain.entities.health import EngineProcess, Finding
 from domain.entities.llm import (
     Finished,
@@ -18,7 +19,8 @@ from domain.entities.llm import (
 from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress
 from domain.entities.scheduler import SchedulerSnapshot
 from domain.entities.simulation import SimulationReport
-from domain.errors import JobCancelled, ScenarioError, UnknownModel
+from domain.errors import EngineError, JobCancelled, ScenarioError, UnknownModel
+from domain.usecases.demo import PlayDemoUseCase
 from domain.usecases.health import DiagnoseUseCase, ListEngineProcessesUseCase
 from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase
 from domain.usecases.models import (
@@ -38,6 +40,7 @@ from domain.usecases.scheduler import (
 from presentation.cli.openers import Controllers, Openers
 from presentation.controllers.ask import AskController
 from presentation.controllers.chat import ChatController
+from presentation.controllers.demo import DemoController
 from presentation.controllers.models import ModelsController
 from presentation.controllers.scheduler import SchedulerController
 
@@ -213,11 +216,31 @@ class FixedSimulator:
         )
 
 
+class ScriptedDemo:
+    """Tells the events and returns the report; fails when there is none."""
+
+    def __init__(self, *events: DemoEvent, report: DemoReport | None = None) -> None:
+        self.asked: list[tuple[str, tuple[DemoPolicy, ...], float]] = []
+        self._events = events
+        self._report = report
+
+    async def play(
+        self, model: str, policies: Sequence[DemoPolicy], window_s: float, watch: Callable[[DemoEvent], None]
+    ) -> DemoReport:
+        self.asked.append((model, tuple(policies), window_s))
+        for event in self._events:
+            watch(event)
+        if self._report is None:
+            raise EngineError("The engine failed. See: uniun doctor")
+        return self._report
+
+
 def fake_openers(
     coordinator: ScriptedCoordinator | None = None,
     store: MemoryStore | None = None,
     health: FixedHealth | None = None,
     simulator: FixedSimulator | None = None,
+    demo: ScriptedDemo | None = None,
 ) -> Openers:
     """The command line's needs, over fakes."""
     coordinator = coordinator or ScriptedCoordinator()
@@ -255,6 +278,7 @@ def fake_openers(
         controllers=open_controllers,
         models=lambda: models,
         simulate=lambda: SimulateUseCase(simulator or FixedSimulator()),
+        demo=lambda: DemoController(PlayDemoUseCase(demo or ScriptedDemo())),
         diagnose=lambda: DiagnoseUseCase(health),
         version=lambda: "1.2.3",
     )

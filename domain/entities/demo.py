@@ -98,6 +98,8 @@ class DemoMachine(Entity):
     processor: str
     cores: int = Field(ge=1)
     memory_bytes: int
+    busy_before: float = Field(ge=0, le=1)
+    """Share of the processor that other programs used before the first run."""
     python: str
 
 

@@ -66,7 +66,9 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
         temperature: Annotated[
             float, typer.Option(min=0, max=5, help="0 always takes the likeliest token.")
         ] = 0.0,
-        seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="The same seed gives the same answer.")] = None,
+        seed: Annotated[
+            int | None, typer.Option(min=0, max=2**63 - 1, help="The same seed gives the same answer.")
+        ] = None,
     ) -> None:
         """Ask one question and print the answer, and nothing else, on stdout."""
         from presentation.cli.ask import Question
@@ -151,6 +153,25 @@ def _add_inspection(app: typer.Typer, openers: Openers) -> None:
         if as_json and gantt:
             raise typer.BadParameter("give --json or --gantt, not both")
         show(openers.simulate(), file, as_json=as_json, gantt=gantt)
+
+    @app.command()
+    def demo(
+        model: ModelOption = None,
+        policy: Annotated[
+            list[str] | None,
+            typer.Option(help="idle, fifo, two-lane or uniun; may be repeated. All of them if absent."),
+        ] = None,
+        seconds: Annotated[
+            float, typer.Option(min=2, max=600, help="How long each policy is watched.")
+        ] = 40.0,
+        json_file: Annotated[
+            Path | None, typer.Option("--json", help="Write everything that was measured into this file.")
+        ] = None,
+    ) -> None:
+        """Watch a chat wait, or not: the same load under one queue, two lanes and this scheduler, measured."""
+        from presentation.cli.demo import demo as play
+
+        run_async(play(openers, model=model, policies=policy or (), window_s=seconds, json_file=json_file))
 
     @app.command()
     def doctor(

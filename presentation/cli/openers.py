@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from domain.usecases.scheduler import SimulateUseCase
     from presentation.controllers.ask import AskController
     from presentation.controllers.chat import ChatController
+    from presentation.controllers.demo import DemoController
     from presentation.controllers.models import ModelsController
     from presentation.controllers.scheduler import SchedulerController
 
@@ -34,5 +35,6 @@ class Openers:
     controllers: Callable[[], AbstractAsyncContextManager[Controllers]]
     models: Callable[[], ModelsController]
     simulate: Callable[[], SimulateUseCase]
+    demo: Callable[[], DemoController]
     diagnose: Callable[[], DiagnoseUseCase]
     version: Callable[[], str]

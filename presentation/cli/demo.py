@@ -1,0 +1,156 @@
+"""`uniun demo`: the load of the bug that started it all, under several policies, measured."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from domain.entities.demo import DemoQuantile, DemoQuantiles, DemoReport, DemoRun
+from domain.entities.llm import LlmTaskKind
+from domain.errors import InvalidRequest, UniunError
+from presentation.cli.demo_view import open_view, seconds
+from presentation.cli.openers import Openers
+from presentation.cli.progress import ensure
+from presentation.cli.terminal import out, printable, say, size
+
+_BUSY = 0.25
+"""A processor that others use more than this makes the figures worth a warning."""
+_WORK = {LlmTaskKind.NATARAJ: "cards", LlmTaskKind.EXTRACT: "notes", LlmTaskKind.GANA: "Ganas"}
+
+
+async def demo(
+    openers: Openers, *, model: str | None, policies: Sequence[str], window_s: float, json_file: Path | None
+) -> None:
+    """Shows it live, then the figures; `json_file` gets everything that was measured."""
+    if json_file is not None:
+        _check_writable(json_file)
+    console = out()
+    installed = await ensure(openers.models(), model)
+    with open_view(console) as watch:
+        report = await openers.demo().play(installed.name, policies=policies, window_s=window_s, watch=watch)
+    show(report, console)
+    if json_file is not None:
+        _write(report, json_file)
+
+
+def _check_writable(path: Path) -> None:
+    """Before minutes are spent on figures that could not be kept."""
+    target = path if path.exists() else path.parent
+    if path.is_dir() or not target.exists() or not os.access(target, os.W_OK):
+        raise InvalidRequest(f"{path} cannot be written. Name a file in a folder that exists and is yours.")
+
+
+def _write(report: DemoReport, path: Path) -> None:
+    try:
+        path.write_text(report.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UniunError(f"{path} could not be written: {error.strerror}.") from None
+    say(f"everything that was measured is in {path}.")
+
+
+def show(report: DemoReport, console: Console) -> None:
+    """The table, what must be known to read it, and the verdict."""
+    console.print(_table(report.runs))
+    for note in _notes(report):
+        console.print(Text(note, style="dim"))
+    console.print()
+    console.print(Text(report.verdict, style="bold"))
+
+
+def _table(runs: Sequence[DemoRun]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("", no_wrap=True)
+    for run in runs:
+        table.add_column(
+            run.policy, justify="right", style="bold" if run.policy == "uniun" else "", no_wrap=True
+        )
+    for label, cell in _ROWS:
+        table.add_row(label, *(cell(run) for run in runs), end_section=label in _SECTION_ENDS)
+    return table
+
+
+def _quantile(which: str, quantiles: Callable[[DemoRun], DemoQuantiles | None]) -> Callable[[DemoRun], str]:
+    def cell(run: DemoRun) -> str:
+        found = quantiles(run)
+        if found is None:
+            return "–"
+        value: DemoQuantile = getattr(found, which)
+        return seconds(value.value_s, more=value.lower_bound)
+
+    return cell
+
+
+def _background(cell: Callable[[DemoRun], str]) -> Callable[[DemoRun], str]:
+    return lambda run: "–" if run.policy == "idle" else cell(run)
+
+
+def _first(run: DemoRun) -> DemoQuantiles:
+    return run.first_token_s
+
+
+def _thirtieth(run: DemoRun) -> DemoQuantiles | None:
+    return run.thirtieth_token_s
+
+
+def _lateness(run: DemoRun) -> str:
+    latest = max(run.ganas, key=lambda gana: gana.late_s)
+    return seconds(latest.late_s, more=not latest.started)
+
+
+def _finished(kind: LlmTaskKind) -> Callable[[DemoRun], str]:
+    return _background(lambda run: str(run.finished.get(kind, 0)))
+
+
+_ROWS: tuple[tuple[str, Callable[[DemoRun], str]], ...] = (
+    ("chat, first token, p50 s", _quantile("p50", _first)),
+    ("chat, first token, p95 s", _quantile("p95", _first)),
+    ("chat, first token, max s", _quantile("max", _first)),
+    ("chat, 30th token, p50 s", _quantile("p50", _thirtieth)),
+    ("chat, 30th token, p95 s", _quantile("p95", _thirtieth)),
+    ("chat, 30th token, max s", _quantile("max", _thirtieth)),
+    ("background tokens per s", _background(lambda run: f"{run.background_tokens_per_s:.1f}")),
+    *((f"{what} finished", _finished(kind)) for kind, what in _WORK.items()),
+    ("latest Gana start, s after due", _background(_lateness)),
+    ("preemptions", lambda run: str(run.preemptions)),
+    ("model swaps", lambda run: str(run.swaps)),
+    ("device busy", lambda run: f"{run.busy_s / run.window_s:.0%}"),
+)
+_SECTION_ENDS = ("chat, first token, max s", "chat, 30th token, max s", "latest Gana start, s after due")
+
+
+def _notes(report: DemoReport) -> list[str]:
+    notes = [f"The load, the same each time: {report.load}."]
+    if any(run.policy == "idle" for run in report.runs):
+        notes.append("idle: the same chats one after another while nothing else runs.")
+    if any(
+        not chat.first_token or not (chat.thirtieth_token or chat.ended_early)
+        for run in report.runs
+        for chat in run.chats
+    ):
+        notes.append(
+            "> : still waiting when the window closed. It counts with the time waited; the true time is longer."
+        )
+    if any(not gana.started for run in report.runs for gana in run.ganas):
+        notes.append("> at a Gana: it had not started by then.")
+    early = sum(chat.ended_early for run in report.runs for chat in run.chats)
+    if early:
+        notes.append(f"{early} answers were complete before their 30th token and do not count there.")
+    notes.append(
+        f"The policy's slice, and the time over which it shares, are scaled by {report.policy_time_scale:.2f}, so that "
+        "a short window shows what takes minutes on a real day."
+    )
+    if report.machine.busy_before > _BUSY:
+        notes.append(
+            f"Other programs kept the processor {report.machine.busy_before:.0%} busy before the start, so all is slower "
+            "than it could be."
+        )
+    machine = report.machine
+    notes.append(
+        f"Measured just now with {report.engine} and {printable(report.model)} on {printable(machine.processor)}, "
+        f"{machine.cores} cores, {size(machine.memory_bytes)}, {printable(machine.system)}."
+    )
+    return notes
