@@ -18,7 +18,9 @@ from presentation.cli.run import run
 if TYPE_CHECKING:
     from dependency_injector.containers import DeclarativeContainer
 
+    from data.clock import Clock
     from data.settings import Settings
+    from domain.repositories.embedder import Embedder
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
     from presentation.controllers.demo import DemoController
@@ -47,6 +49,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         store = providers.Singleton(FileModelStore, settings.data_dir, clock)
         runner = providers.Singleton(EngineRunner, store, settings.engine, clock)
         dispatcher = providers.Singleton(Dispatcher, runner, store, clock, settings.scheduler)
+        embedder = providers.Singleton(_build_embedder, settings.data_dir, clock)
         machine = providers.Singleton(
             MachineHealth,
             store,
@@ -95,6 +98,16 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         demo_controller = providers.Factory(DemoController, play_demo)
 
     return Container()
+
+
+def _build_embedder(data_dir: Path, clock: Clock) -> Embedder:
+    """The lane beside the scheduler. Its numerics are imported when it is first wanted, not with the container."""
+    from data.embedding.cores import lane_width, performance_cores
+    from data.embedding.queue import EmbeddingQueue
+    from data.embedding.service import EmbeddingService
+    from data.embedding.weights import EmbedderWeights
+
+    return EmbeddingService(EmbedderWeights(data_dir), EmbeddingQueue(lane_width(performance_cores())), clock)
 
 
 def _container() -> DeclarativeContainer:
