@@ -21,6 +21,7 @@ _CHAT_MOMENTS = (0.08, 0.23, 0.33, 0.61, 0.78)
 _GANA_MOMENTS = ((0.05, 0.20), (0.45, 0.55))
 """Submitted, and due."""
 
+_BREAK = "\n\n"
 _EXTRACT = "Read the note. List its main concepts, how they relate, and a one-line summary, as JSON."
 _CARD = "Join these notes into one new thought, in at most 60 words. Say it to their author, without any introduction."
 _ANSWER = "You answer questions from the user's note below, in a few plain sentences."
@@ -174,7 +175,8 @@ def _chat(model: str, number: int, note: Note, question: str) -> GenerationReque
         flow=f"conversation {number}",
         model=model,
         messages=(
-            Message(role="system", content=f"{_ANSWER}\n\n{_quoted(note)}"),
+            # A passage, not the whole note: that is what retrieval hands over.
+            Message(role="system", content=f"{_ANSWER}\n\n# {note.title}\n{note.text.partition(_BREAK)[0]}"),
             Message(role="user", content=question),
         ),
         max_tokens=CHAT_TOKENS,

@@ -34,7 +34,7 @@ FRAME_S = 0.25
 _LOOK_S = 0.5
 _PAUSE_S = 0.3
 """Between two chats on the idle machine."""
-_WARM_UP = "Count slowly from one to one hundred, one number a line, and say a word about each of them. " * 8
+_WARM_UP = "Count slowly from one to one hundred, one number a line, and say a word about each of them. " * 4
 
 
 class EngineDemo:

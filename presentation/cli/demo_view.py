@@ -108,13 +108,15 @@ class _Picture:
         self._console = console
         self._live = live
         self._marks = marks
+        self._heading = ""
 
     def __call__(self, event: DemoEvent) -> None:
         cells = max(10, min(STRIP_CELLS, self._console.width - _LABEL - 1))
         match event:
             case DemoStarting():
+                self._heading = _heading(event)
                 self._show(
-                    [Text(_heading(event), style="bold").append(": starting a fresh engine …", style="dim")]
+                    [Text(self._heading, style="bold").append(": starting a fresh engine …", style="dim")]
                 )
             case DemoMoment():
                 self._show(self._lines(event, cells))
@@ -129,8 +131,8 @@ class _Picture:
         self._live.update(Group(*lines), refresh=True)
 
     def _lines(self, moment: DemoMoment, cells: int) -> list[Text]:
-        head = Text(f"{moment.policy:{_LABEL}}", style="bold")
-        head.append(f"{moment.at_s:4.1f} of {moment.window_s:.0f} s", style="not bold")
+        head = Text(f"{self._heading}: ", style="bold")
+        head.append(f"{moment.at_s:.1f} of {moment.window_s:.0f} s", style="not bold")
         head.append(f", the user looks at {moment.surface}", style="not bold dim")
         return [
             head,
@@ -145,12 +147,17 @@ class _Picture:
 
 def result_lines(run: DemoRun, marks: str, cells: int) -> list[Text]:
     """What is left of a run in the scrollback: its strip, and the chats' waits."""
-    waits = ", ".join(seconds(chat.waited_s, more=not chat.first_token) for chat in run.chats)
     head = Text(f"{run.policy:{_LABEL}}", style="bold")
-    head.append(f"first tokens after {waits} s", style="not bold")
-    if run.policy != "idle":
-        head.append(f"; background {run.background_tokens_per_s:.0f} tokens/s", style="not bold")
-    return [head, *_strip(run.chats, run.spans, run.window_s, run.window_s, marks, cells)]
+    if run.policy == "idle":
+        head.append("the chats alone", style="not bold")
+    else:
+        head.append(f"background {run.background_tokens_per_s:.0f} tokens/s", style="not bold")
+    waits = ", ".join(seconds(chat.waited_s, more=not chat.first_token) for chat in run.chats)
+    return [
+        head,
+        Text(f"{'waits':{_LABEL}}{waits} s for the first token"),
+        *_strip(run.chats, run.spans, run.window_s, run.window_s, marks, cells),
+    ]
 
 
 def _strip(
