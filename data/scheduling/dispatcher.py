@@ -329,7 +329,9 @@ class Dispatcher:
                 known = next((e for m, e in self._load_errors.items() if f"model {m} " in end.error), None)
                 return known or ModelLoadFailed(f"{end.error[:1].upper()}{end.error[1:]}")
             case Cause.ENGINE_LOST:
-                return EngineError(f"Job {end.id} failed: {end.error}.")
+                return EngineError(
+                    f"Job {end.id} failed: {end.error.rstrip('.')}. Try again, or see `uniun doctor`."
+                )
             case Cause.JOB_ERROR if work is not None and work.error is not None:
                 return work.error
             case _:
