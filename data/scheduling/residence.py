@@ -14,6 +14,8 @@ class Residence:
         self.since = at
         self.owed: Job | None = None
         """The job that caused the last swap, until it has been dispatched."""
+        self.protected_until = 0.0
+        """Until when no due model may stop what runs, because its last run here was stopped before it had a token."""
         self._costs: dict[str, float] = {}
         self._left_at: dict[str, float] = {}
         self._chat_model: str | None = None
@@ -27,10 +29,10 @@ class Residence:
         """Those measured so far."""
         return dict(self._costs)
 
-    def minimum_stay(self, model: str) -> float:
-        """Seconds that the resident model keeps the device before `model` may take it for background work (Q)."""
+    def stays_until(self, model: str) -> float:
+        """Until when the resident model keeps the device before `model` may take it for background work: for Q."""
         epsilon = self._config.swap_fraction
-        return self.cost(model) * (1 - epsilon) / epsilon
+        return max(self.since + self.cost(model) * (1 - epsilon) / epsilon, self.protected_until)
 
     def arrived(self, model: str, at: float, swap_s: float, trigger: Job | None) -> None:
         """The model is loaded; learns the cost as an exponentially weighted moving average."""

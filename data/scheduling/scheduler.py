@@ -293,6 +293,7 @@ class InferenceScheduler:
         if job.first_dispatch_at is None:
             job.first_dispatch_at = self.now
         job.stop_reason, job.stop_forced = "", False
+        self.residence.protected_until = self.now + job.undisturbed_s
         if self.residence.owed in (job, choice.by):
             self.residence.owed = None
             self._look_again = True

@@ -51,6 +51,7 @@ class Simulation:
         self._run_serial = 0
         self._wake_serial = 0
         self._now = 0.0
+        """When something happened last; timers that nobody waits for any more do not count."""
         for event in scenario.events:
             self._push(event.at, USER, lambda at, event=event: self._user(at, event))  # type: ignore[misc]
 
@@ -61,7 +62,6 @@ class Simulation:
             if not self._heap or (until is not None and self._heap[0][0] > until):
                 break
             at, _, _, act = heapq.heappop(self._heap)
-            self._now = at
             act(at)
         else:
             raise ScenarioError(f"The scenario needs more than {MAX_STEPS} steps; give it an `until`.")
@@ -93,6 +93,7 @@ class Simulation:
             self._feed(ev.SetForeground(at, kind, subject))
 
     def _feed(self, event: ev.Event) -> None:
+        self._now = event.at
         step = self.scheduler.handle(event)
         for record in step.records:
             self._write(record)

@@ -171,15 +171,12 @@ class UniunPolicy:
         return self._choose_background(now, residence)
 
     def preemption(self, running: Job, choice: Choice, now: float, residence: Residence) -> str | None:
-        """As the port says. A swap drops the KV cache, so two models whose Q is shorter than a prefill could take the
-        device from each other for ever; hence a run after one without a token has twice its time before that.
-        """
         tier = self.tier(running)
         if choice.tier < tier:
             if tier == T5:
                 return f"share of extract used up, {choice.by.kind} is T{choice.tier}"
             return f"{choice.by.kind} (T{choice.tier}) outranks T{tier}"
-        if choice.due and T2 <= tier <= T5 and now >= running.dispatched_at + running.undisturbed_s:
+        if choice.due and T2 <= tier <= T5:
             return choice.reason
         both_pool = tier == choice.tier == T4 and running.kind in POOL_KINDS and choice.by.kind in POOL_KINDS
         if both_pool and self._slice_end(running) <= now and self._pool.beats(choice.by, running):
@@ -210,13 +207,11 @@ class UniunPolicy:
             if ahead is not None and (ahead >= 0 or self._slice_end(running) > now):
                 times.append(max(self._slice_end(running), now + max(0.0, ahead) + EPSILON_S))
         linger = residence.linger_until(self._surface_kind) or 0.0
-        if running is not None:
-            times.append(running.dispatched_at + running.undisturbed_s)
         for model, queue in self._models.items():
             if model == residence.model:
                 continue
             cost = residence.cost(model)
-            stay = residence.since + residence.minimum_stay(model)
+            stay = residence.stays_until(model)
             times.append(max(queue.waits.first_key()[0] + cost, stay, linger))
             times.append(linger)
             if queue.hinted_waits:
@@ -312,7 +307,7 @@ class UniunPolicy:
         due = self._due(now, residence)
         if due is not None:
             target = due.job.lead.model
-            if local is None or now >= residence.since + residence.minimum_stay(target):
+            if local is None or now >= residence.stays_until(target):
                 return Choice(
                     due.job, self.tier(due.job), f"model {target} due after {due.waited_s:.0f} s", due=True
                 )
