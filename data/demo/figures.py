@@ -140,11 +140,16 @@ def measure(
         background_tokens_per_s=tokens / window_s,
         finished=dict(trace.finished),
         ganas=tuple(_gana(flow, due, trace.starts.get(flow), window_s) for flow, due in due_s.items()),
-        busy_s=sum(span.end_s - span.start_s for span in spans),
+        busy_s=_seconds(spans),
+        chats_s=_seconds([span for span in spans if span.kind is LlmTaskKind.CHAT]),
         preemptions=snapshot.preemptions,
         swaps=snapshot.swaps - swaps_before,
         spans=spans,
     )
+
+
+def _seconds(spans: Sequence[DemoSpan]) -> float:
+    return sum(span.end_s - span.start_s for span in spans)
 
 
 def _thirtieth(chats: Sequence[DemoChat]) -> DemoQuantiles | None:

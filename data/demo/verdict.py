@@ -56,6 +56,5 @@ def _background(best: DemoRun, others: Sequence[DemoRun]) -> str:
     if fastest.background_tokens_per_s <= 0:
         return ""
     share = rate / fastest.background_tokens_per_s
-    return (
-        f", while the background kept {share:.0%} of the tokens a second that it made under {fastest.policy}"
-    )
+    chats = f"the chats took {best.chats_s / best.window_s:.0%} of the device"
+    return f"; {chats}, and the background kept {share:.0%} of the tokens a second that it made under {fastest.policy}"

@@ -86,6 +86,8 @@ class DemoRun(Entity):
     finished: dict[LlmTaskKind, int]
     ganas: tuple[DemoGana, ...]
     busy_s: float
+    chats_s: float
+    """Of the busy time, what the chats took."""
     preemptions: int
     swaps: int
     spans: tuple[DemoSpan, ...]

@@ -117,6 +117,7 @@ _ROWS: tuple[tuple[str, Callable[[DemoRun], str]], ...] = (
     ("latest Gana start, s after due", _background(_lateness)),
     ("preemptions", lambda run: str(run.preemptions)),
     ("model swaps", lambda run: str(run.swaps)),
+    ("device time of the chats", lambda run: f"{run.chats_s / run.window_s:.0%}"),
     ("device busy", lambda run: f"{run.busy_s / run.window_s:.0%}"),
 )
 _SECTION_ENDS = ("chat, first token, max s", "chat, 30th token, max s", "latest Gana start, s after due")

@@ -19,7 +19,7 @@ _STATUS_PERIOD_S = 5.0
 _TIERS = {
     "uniun": {
         0: "T0 chat",
-        1: "T1 looked at",
+        1: "T1 on screen",
         2: "T2 extract",
         3: "T3 overdue",
         4: "T4 fair pool",

@@ -112,6 +112,7 @@ def test_spans_and_busy_time() -> None:
         (EXTRACT, 8, 10),
     ]
     assert run().busy_s == pytest.approx(8)
+    assert run().chats_s == pytest.approx(1)
     assert (run().preemptions, run().swaps) == (3, 0)
 
 
@@ -156,7 +157,7 @@ def test_the_verdict_follows_the_figures() -> None:
     assert said.startswith("Under uniun the slowest of 2 chats waited 1.00 s")
     assert "2.0 times the idle machine's 0.50 s" in said
     assert "more than 8.00 s under fifo" in said
-    assert "100%" in said
+    assert "the chats took 10% of the device, and the background kept 100% of the tokens a second" in said
 
 
 def test_the_verdict_says_so_when_another_policy_is_better() -> None:

@@ -65,6 +65,7 @@ def run(policy: DemoPolicy, wait_s: float, *, answered: bool = True) -> DemoRun:
         finished={} if policy == "idle" else {LlmTaskKind.EXTRACT: 7},
         ganas=() if policy == "idle" else (DemoGana(flow="letter", due_s=4, late_s=6, started=answered),),
         busy_s=9,
+        chats_s=1,
         preemptions=3,
         swaps=0,
         spans=(
@@ -254,7 +255,7 @@ def test_a_terminal_gets_a_picture_and_keeps_the_strips(monkeypatch: pytest.Monk
         picture = file.getvalue()
         watch(EVENTS[-1])
     for words in (
-        "T1 looked at",
+        "T1 on screen",
         "2 gana",
         "T1 outranks T4",
         "the user looks at the deck",
