@@ -1,6 +1,7 @@
 """Scenarios for the simulator: YAML or JSON, checked, with the line of whatever is wrong."""
 
 import json
+import re
 from typing import Annotated, Any, cast
 
 import yaml
@@ -213,7 +214,7 @@ def _line(node: yaml.Node) -> int:
 
 def _message(filename: str, text: str, root: yaml.Node | None, path: Path, reason: str) -> str:
     if root is None:
-        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+        root = _lines_of_json(text)
     line = 1
     node = root
     for step in path:
@@ -225,6 +226,16 @@ def _message(filename: str, text: str, root: yaml.Node | None, path: Path, reaso
         line = _line(node)
     where = ".".join(str(step) for step in path) or "scenario"
     return f"{filename}:{line}: {where}: {reason[:1].lower()}{reason[1:]}."
+
+
+def _lines_of_json(text: str) -> yaml.Node | None:
+    """JSON read as YAML, for its line numbers; what YAML does not allow (surrogate escapes, tabs) is masked first."""
+    try:
+        return yaml.compose(
+            re.sub(r"\\u[dD][89a-fA-F]", r"\\u00", text).replace("\t", " "), Loader=yaml.CSafeLoader
+        )
+    except yaml.YAMLError:
+        return None
 
 
 def _child(node: yaml.Node, step: str | int) -> yaml.Node | None:

@@ -707,7 +707,7 @@ class TraceChecker:
                 value >= self.config.extract_resume_share - 2e-3,
                 f"share {value} at {at} still counts as used up",
             )
-        else:
+        elif self.running is not None:
             self._require(value <= self.config.extract_share + 2e-3, f"share {value} at {at} is not noticed")
 
     def _chat_was_prompt(self, job: Life, t: float) -> None:
