@@ -88,3 +88,35 @@ class EngineMissing(EngineError):
 
 class EngineLost(EngineError):
     """The engine process died or gave no sign of life. The job can be run again and resumes from its tokens."""
+
+
+class NotFound(InvalidRequest):
+    """Something was asked for by a name or id that nothing has."""
+
+
+class NoteNotFound(NotFound):
+    """No note has this id."""
+
+
+class ManasNotFound(NotFound):
+    """No Manas has this id or name."""
+
+
+class ConversationNotFound(NotFound):
+    """No conversation has this id."""
+
+
+class MessageNotFound(NotFound):
+    """No message has this id."""
+
+
+class CardNotFound(NotFound):
+    """No card has this id."""
+
+
+class GanaNotFound(NotFound):
+    """No Gana has this id or name."""
+
+
+class DatabaseError(UniunError):
+    """The database cannot be used: missing, damaged, full, locked for too long, or of a newer program."""

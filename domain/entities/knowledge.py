@@ -1,0 +1,87 @@
+"""The knowledge graph: what notes assert about concepts and how they relate."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from domain.entities.entity import Entity
+
+PendingState = Literal["waiting", "failed"]
+
+
+class ConceptClaim(Entity):
+    """A concept as one note names it."""
+
+    name: str = Field(min_length=1, max_length=200)
+    type: str = Field(default="thing", max_length=60)
+
+
+class RelationClaim(Entity):
+    """`source verb target`, which reads as a sentence."""
+
+    source: str = Field(min_length=1, max_length=200)
+    verb: str = Field(min_length=1, max_length=100)
+    target: str = Field(min_length=1, max_length=200)
+
+
+class Extraction(Entity):
+    """Everything that one note asserts."""
+
+    concepts: tuple[ConceptClaim, ...] = Field(default=(), max_length=64)
+    relations: tuple[RelationClaim, ...] = Field(default=(), max_length=64)
+    summary: str = Field(default="", max_length=1000)
+
+
+class Concept(Entity):
+    """A concept of the graph, merged over all notes that name it."""
+
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...] = ()
+    note_count: int = 0
+
+
+class Relation(Entity):
+    """One edge, asserted by at least one note."""
+
+    source: Concept
+    verb: str
+    target: Concept
+    note_ids: tuple[str, ...]
+
+
+class Neighbourhood(Entity):
+    """A part of the graph."""
+
+    concepts: tuple[Concept, ...]
+    relations: tuple[Relation, ...]
+
+
+class PendingExtraction(Entity):
+    """A note that is still to be read, or could not be."""
+
+    note_id: str
+    content_hash: str
+    state: PendingState
+    attempts: int
+    error: str | None
+    queued_at: datetime
+
+
+class Passage(Entity):
+    """A piece of a note that answers draw on."""
+
+    note_id: str
+    title: str
+    text: str
+    score: float
+
+
+class RetrievedContext(Entity):
+    """What is put before a question. `citations` are numbered from 1 in this order, as in the text."""
+
+    text: str
+    citations: tuple[Passage, ...]
+    estimated_tokens: int

@@ -1,0 +1,29 @@
+"""The deck of idea cards."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from domain.entities.entity import Entity
+
+CardState = Literal["buffered", "kept", "dropped", "barren"]
+
+MAX_CARD_WORDS = 60
+WHOLE_LIBRARY = "all"
+"""The scope that holds every note."""
+
+
+class Card(Entity):
+    """A new thought that joins two or three notes; `barren` when the model said that they share nothing."""
+
+    id: str
+    scope: str
+    """`all`, or the id of a Manas."""
+    note_ids: tuple[str, ...] = Field(min_length=2, max_length=3)
+    """Sorted: the combination is the card's identity within its scope."""
+    text: str
+    state: CardState
+    note_id: str | None = None
+    """The note that a kept card became."""
+    created_at: datetime

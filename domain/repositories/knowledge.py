@@ -1,0 +1,67 @@
+"""The knowledge graph, and the durable list of notes that are still to be read."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from domain.entities.knowledge import Concept, Extraction, Neighbourhood, PendingExtraction
+
+
+class KnowledgeRepository(Protocol):
+    """Every method is one transaction."""
+
+    async def pending(self, limit: int) -> tuple[PendingExtraction, ...]:
+        """Waiting notes, oldest first; failed ones are not among them."""
+        ...
+
+    async def pending_counts(self) -> dict[str, int]:
+        """State to number of notes: `waiting`, `failed`."""
+        ...
+
+    async def pending_of(self, note_id: str) -> PendingExtraction | None:
+        """None when the note has been read."""
+        ...
+
+    async def failures(self, limit: int = 100) -> tuple[PendingExtraction, ...]:
+        """Notes that were given up, newest first, each with its error."""
+        ...
+
+    async def retry(self, note_ids: Sequence[str] | None = None) -> int:
+        """Makes failed ones wait again; all of them when none are named. Returns how many."""
+        ...
+
+    async def assert_extraction(self, note_id: str, content_hash: str, extraction: Extraction) -> bool:
+        """Replaces what the note had asserted and nothing else, merges entity names, and takes the note off the list.
+
+        False, and nothing changed, if the note has changed since or is gone.
+        """
+        ...
+
+    async def fail(self, note_id: str, content_hash: str, error: str, *, give_up_after: int) -> None:
+        """Counts an attempt; past the limit the note is marked failed, with the error."""
+        ...
+
+    async def summary(self, note_id: str) -> str | None:
+        """One line, none before the note has been read."""
+        ...
+
+    async def concepts_of(self, note_ids: Sequence[str]) -> tuple[Concept, ...]:
+        """Concepts that these notes name."""
+        ...
+
+    async def notes_naming(self, concept_ids: Sequence[str], limit: int) -> tuple[str, ...]:
+        """Notes that name any of them, most of them first."""
+        ...
+
+    async def neighbours(
+        self, concept_ids: Sequence[str], *, hops: int = 1, limit: int = 50
+    ) -> Neighbourhood:
+        """The graph around some concepts, at most two hops."""
+        ...
+
+    async def find_concepts(self, text: str, limit: int = 20) -> tuple[Concept, ...]:
+        """Concepts by (part of a) name or alias."""
+        ...
+
+    async def graph(self, *, manas_id: str | None = None, limit: int = 500) -> Neighbourhood:
+        """The most named concepts and the relations between them."""
+        ...

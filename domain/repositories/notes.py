@@ -1,0 +1,102 @@
+"""Where notes, Manases and links live."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from domain.entities.note import Link, Manas, Note, NoteLine, SearchHit
+
+
+class NoteRepository(Protocol):
+    """Every method is one transaction. Writers also queue what follows from a changed note: its vector, its extraction."""
+
+    async def save(self, notes: Sequence[Note], *, extract: bool = True) -> None:
+        """Creates or replaces notes with their tags and links, and queues embedding and (unless told not to)
+        extraction of those whose content changed, in the same transaction."""
+        ...
+
+    async def get(self, note_id: str) -> Note:
+        """Raises `NoteNotFound`."""
+        ...
+
+    async def many(self, note_ids: Sequence[str]) -> tuple[Note, ...]:
+        """Those that exist, in the order asked for."""
+        ...
+
+    async def by_origin(self, origins: Sequence[str]) -> dict[str, Note]:
+        """Imported notes by the path that they came from."""
+        ...
+
+    async def imported_origins(self) -> dict[str, str]:
+        """Path to content hash, of every imported note."""
+        ...
+
+    async def delete(self, note_id: str) -> None:
+        """With its tags, links, vector, pending work and everything that it had asserted. Raises `NoteNotFound`."""
+        ...
+
+    async def lines(
+        self, *, tag: str | None = None, manas_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> tuple[NoteLine, ...]:
+        """Newest change first."""
+        ...
+
+    async def count(self) -> int:
+        """Of all notes."""
+        ...
+
+    async def search(
+        self, query: str, *, manas_id: str | None = None, limit: int = 20
+    ) -> tuple[SearchHit, ...]:
+        """Full text over title, tags and text; any query is harmless. Best first."""
+        ...
+
+    async def tags(self) -> dict[str, int]:
+        """Tag to number of notes."""
+        ...
+
+    async def links_from(self, note_id: str) -> tuple[Link, ...]:
+        """In the order of the text."""
+        ...
+
+    async def links_to(self, note_id: str) -> tuple[Link, ...]:
+        """Backlinks."""
+        ...
+
+    async def changed_since(
+        self, after: datetime | None, *, tag: str | None, manas_id: str | None, limit: int
+    ) -> tuple[Note, ...]:
+        """Notes of a tag or Manas that changed after a time, oldest change first; never notes that a Gana wrote."""
+        ...
+
+    async def note_ids(self, manas_id: str | None) -> tuple[str, ...]:
+        """Of one Manas, or of all notes; sorted."""
+        ...
+
+
+class ManasRepository(Protocol):
+    """Named sets of notes."""
+
+    async def all(self) -> tuple[Manas, ...]:
+        """By name."""
+        ...
+
+    async def create(self, name: str) -> Manas:
+        """Raises `InvalidRequest` if the name is taken."""
+        ...
+
+    async def get(self, manas_id: str) -> Manas:
+        """By id or by name. Raises `ManasNotFound`."""
+        ...
+
+    async def delete(self, manas_id: str) -> None:
+        """The notes stay. Raises `ManasNotFound`."""
+        ...
+
+    async def add(self, manas_id: str, note_ids: Sequence[str]) -> None:
+        """Adding what is there already is no error."""
+        ...
+
+    async def remove(self, manas_id: str, note_ids: Sequence[str]) -> None:
+        """Removing what is not there is no error."""
+        ...
