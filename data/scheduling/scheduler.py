@@ -178,7 +178,11 @@ class InferenceScheduler:
                 End(event.id, event.id, Outcome.REJECTED, Cause.QUEUE_FULL, error, limit, len(self.switches))
             )
             return
-        self.switches.append(Switch(event.id, event.model, event.force))
+        switch = Switch(event.id, event.model, event.force)
+        if event.model == self.residence.model and not self.switches:
+            self._end_switch(switch, Outcome.FINISHED)  # nothing to change, so nothing is stopped for it
+        else:
+            self.switches.append(switch)
 
     def _on_stopped(self, event: ev.Stopped) -> None:
         job = self._on_device(event.job_id, "stopped", Phase.STOPPING)

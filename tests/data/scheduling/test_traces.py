@@ -333,6 +333,71 @@ def test_the_device_stays_busy_for_the_caller_that_is_left() -> None:
     assert trace[-1]["idle_s"] == 0.0
 
 
+# -- what the user and the callers do
+
+
+def test_a_forced_switch_stops_even_a_chat_and_says_so_a_gentle_one_waits() -> None:
+    def switch(*, force: bool) -> Trace:
+        event = {"at": 3, "switch_model": {"model": "Y", "force": force}}
+        return play([submit(0, "c1", "chat", "conv", 50, 100), event], models="XY")
+
+    forced = switch(force=True)
+    assert "switch" in only(forced, "failed", "c1")["error"]
+    assert only(forced, "swap_start")["t"] == pytest.approx(3.0, abs=TOKEN_S)
+    gentle = switch(force=False)
+    assert not of(gentle, "preempt")
+    assert only(gentle, "swap_start")["t"] == only(gentle, "finish", "c1")["t"]
+    assert only(gentle, "swap_start")["trigger"] == "model_switch"
+
+
+def test_a_forced_switch_to_the_resident_model_stops_nothing() -> None:
+    event = {"at": 3, "switch_model": {"model": "X", "force": True}}
+    trace = play([submit(0, "c1", "chat", "conv", 50, 100), event])
+    assert [line["event"] for line in trace] == ["submit", "dispatch", "first_token", "finish", "summary"]
+
+
+def test_a_cancelled_run_is_not_put_back_and_a_cancelled_waiter_disturbs_nobody() -> None:
+    trace = play(
+        [
+            submit(0, "n1", "nataraj", "deck", 50, 100),
+            submit(0, "n2", "nataraj", "deck", 50, 10),
+            submit(0, "n3", "nataraj", "deck", 50, 10),
+            {"at": 1, "cancel": "n2"},
+            {"at": 2, "cancel": "n1"},
+        ]
+    )
+    assert (only(trace, "cancelled", "n2")["t"], of(trace, "dispatch", "n2")) == (1.0, [])
+    assert len(of(trace, "dispatch", "n1")) == 1
+    assert 2.0 <= only(trace, "cancelled", "n1")["t"] <= 2.0 + TOKEN_S
+    assert not of(trace, "preempt")
+
+
+def test_a_burst_for_one_absent_model_loads_it_once_and_a_chat_lends_its_tier() -> None:
+    burst = [submit(0, f"g{n}", "gana", f"f{n}", 50, 20, model="Y") for n in range(20)]
+    assert len(of(play(burst, models="XY"), "swap_start")) == 1
+    lent = play(
+        [
+            submit(0, "n1", "nataraj", "deck", 50, 100),
+            submit(1, "e1", "gana", "other", 50, 20),
+            submit(2, "c1", "chat", "conv", 50, 20, waits_for="e1"),
+        ]
+    )
+    assert [(line["t"], line["by"]) for line in of(lent, "preempt")] == [(2.0, "e1")]
+    assert only(lent, "dispatch", "e1")["tier"] == 0
+
+
+def test_two_with_one_key_run_once_and_both_finish() -> None:
+    trace = play(
+        [
+            submit(0, "n1", "nataraj", "deck", 50, 100),
+            submit(1, "g1", "gana", "f", 50, 20, coalesce_key="k"),
+            submit(2, "g2", "gana", "f", 50, 20, coalesce_key="k"),
+        ]
+    )
+    assert len(of(trace, "dispatch")) == 2
+    assert only(trace, "finish", "g1")["t"] == only(trace, "finish", "g2")["t"]
+
+
 # -- long runs
 
 

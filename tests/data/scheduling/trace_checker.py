@@ -238,7 +238,8 @@ class TraceChecker:
     def _apply_hidden(self) -> None:
         event = self.users.popleft()
         if event.switch_model is not None:
-            self.switches.append((event.switch_model.model, event.switch_model.force))
+            if self.switches or event.switch_model.model != self.resident:
+                self.switches.append((event.switch_model.model, event.switch_model.force))
         elif event.cancel is not None:
             job = self.jobs.get(event.cancel)
             if job is None or not job.live or event.cancel not in job.callers:
