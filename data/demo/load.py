@@ -175,8 +175,7 @@ def _chat(model: str, number: int, note: Note, question: str) -> GenerationReque
         flow=f"conversation {number}",
         model=model,
         messages=(
-            # A passage, not the whole note: that is what retrieval hands over.
-            Message(role="system", content=f"{_ANSWER}\n\n# {note.title}\n{note.text.partition(_BREAK)[0]}"),
+            Message(role="system", content=f"{_ANSWER}\n\n{_passage(note)}"),
             Message(role="user", content=question),
         ),
         max_tokens=CHAT_TOKENS,
@@ -194,7 +193,7 @@ def _deck(model: str, notes: tuple[Note, ...]) -> list[GenerationRequest]:
         if titles in seen:
             continue
         seen.add(titles)
-        text = "\n\n".join(_quoted(note) for note in chosen)
+        text = "\n\n".join(map(_passage, chosen))
         cards.append(
             GenerationRequest(
                 kind=LlmTaskKind.NATARAJ,
@@ -202,7 +201,7 @@ def _deck(model: str, notes: tuple[Note, ...]) -> list[GenerationRequest]:
                 model=model,
                 messages=(Message(role="user", content=f"{_CARD}\n\n{text}"),),
                 sampling=Sampling(temperature=0.7, top_p=0.9, seed=_SEED + len(cards)),
-                max_tokens=100,
+                max_tokens=110,
             )
         )
     return cards
@@ -213,7 +212,7 @@ def _extraction(model: str, note: Note) -> GenerationRequest:
         kind=LlmTaskKind.EXTRACT,
         flow=note.title,
         model=model,
-        messages=(Message(role="user", content=f"{_EXTRACT}\n\n{_quoted(note)}"),),
+        messages=(Message(role="user", content=f"{_EXTRACT}\n\n# {note.title}\n{note.text}"),),
         json_schema=KNOWLEDGE_SCHEMA,
         max_tokens=200,
     )
@@ -221,7 +220,7 @@ def _extraction(model: str, note: Note) -> GenerationRequest:
 
 def _gana(model: str, notes: tuple[Note, ...], name: str, tag: str, task: str) -> GenerationRequest:
     tagged = [note for note in notes if tag in note.tags][:3]
-    text = "\n\n".join(_quoted(note) for note in tagged)
+    text = "\n\n".join(map(_passage, tagged))
     return GenerationRequest(
         kind=LlmTaskKind.GANA,
         flow=name,
@@ -232,5 +231,6 @@ def _gana(model: str, notes: tuple[Note, ...], name: str, tag: str, task: str) -
     )
 
 
-def _quoted(note: Note) -> str:
-    return f"# {note.title}\n{note.text}"
+def _passage(note: Note) -> str:
+    """The beginning of a note: jobs on several notes get what retrieval would hand over, not all of their text."""
+    return f"# {note.title}\n{note.text.partition(_BREAK)[0]}"

@@ -153,7 +153,7 @@ def test_a_job_that_fails_ends_it_with_the_cause() -> None:
     theatre = Theatre()
     # Room for the warm-up, not for a card.
     theatre._open = lambda: FakeRunner(  # type: ignore[method-assign]
-        ("tiny",), prefill_chunk=20, context_tokens=120, on_boundary=theatre._pass_time
+        ("tiny",), prefill_chunk=20, context_tokens=100, on_boundary=theatre._pass_time
     )
     with pytest.raises(EngineError, match=r"A job of the demo failed: The prompt has \d+ tokens"):
         theatre.play("fifo")
