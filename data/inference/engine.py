@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
@@ -25,7 +26,7 @@ from data.inference.options import EngineOptions
 from data.inference.protocol import Line
 from data.inference.token_loop import TokenLoop
 from domain.entities.llm import Sampling
-from domain.errors import EngineError, EngineMissing, UniunError
+from domain.errors import EngineError, EngineMissing, ModelLoadFailed, UniunError
 from domain.repositories.inference_runner import RunnerJob
 
 _MAX_INBOX = 100_000
@@ -42,25 +43,43 @@ class Engine:
         self._loop: TokenLoop | None = None
 
     def answer(self, line: Line) -> None:
-        """Raises only what means that this process is broken, or that its supervisor speaks nonsense."""
-        do = line["do"]
-        if do == "forget":
-            if self._loop is not None:
-                self._loop.forget(line["job"])
-            return
+        """Ends the process on a line that makes no sense; what else it raises means that the process is broken."""
         try:
-            done = {"load": self._load, "unload": self._unload, "run": self._run}[do](line)
+            call, work = line.get("id"), self._read(line)
+        except (KeyError, TypeError, ValidationError) as error:
+            refuse(error)
+        try:
+            done = work()
         except UniunError as error:
-            self._send({"id": line["id"], "error": protocol.error_to_line(error)})
+            self._send({"id": call, "error": protocol.error_to_line(error)})
         else:
-            self._send({"id": line["id"], "done": done})
+            if call is not None:
+                self._send({"id": call, "done": done})
 
-    def _load(self, line: Line) -> Line:
-        self._unload(line)
-        options = EngineOptions.model_validate(line["options"])
+    def _read(self, line: Line) -> Callable[[], Line]:
+        """What the line asks for, checked before any of it is done."""
+        match line["do"]:
+            case "load":
+                options = EngineOptions.model_validate(line["options"])
+                return partial(self._load, line["backend"], Path(line["path"]), options)
+            case "run":
+                job = RunnerJob.model_validate(line["job"])
+                return partial(self._run, line["id"], job, [int(token) for token in line["produced"]])
+            case "unload":
+                return self._unload
+            case "forget":
+                return partial(self._forget, line["job"])
+        raise KeyError(line["do"])
+
+    def _load(self, name: str, path: Path, options: EngineOptions) -> Line:
+        self._unload()
         before, start = _resident_bytes(), self._clock.monotonic()
-        backend = _open(line["backend"], Path(line["path"]), options)
-        _warm_up(backend)
+        backend = _open(name, path, options)
+        try:
+            _warm_up(backend)
+        except (ValueError, RuntimeError, MemoryError) as error:
+            backend.close()
+            raise ModelLoadFailed(f"{name} loaded {path}, but the model does not run: {error}") from error
         self._loop = TokenLoop(backend, options, self._clock)
         return {
             "engine": backend.name,
@@ -69,22 +88,27 @@ class Engine:
             "memory_bytes": max(0, _resident_bytes() - before),
         }
 
-    def _unload(self, line: Line) -> Line:
+    def _unload(self) -> Line:
         if self._loop is not None:
             loop, self._loop = self._loop, None
             loop.close()
         return {}
 
-    def _run(self, line: Line) -> Line:
+    def _forget(self, job_id: str) -> Line:
+        self._stops.discard(job_id)
+        if self._loop is not None:
+            self._loop.forget(job_id)
+        return {}
+
+    def _run(self, call: int, job: RunnerJob, produced: list[int]) -> Line:
         if self._loop is None:
             raise EngineError("The engine holds no model. Load one before running a job.")
-        job = RunnerJob.model_validate(line["job"])
 
         def at(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> bool:
-            self._send({"id": line["id"], "at": [prefilled, prompt, done, token, text]})
+            self._send({"id": call, "at": [prefilled, prompt, done, token, text]})
             return job.id in self._stops
 
-        return self._loop.run(job, line["produced"], at).model_dump(mode="json")
+        return self._loop.run(job, produced, at).model_dump(mode="json")
 
 
 def _open(backend: str, path: Path, options: EngineOptions) -> Backend:
@@ -128,10 +152,10 @@ def _read(inbox: "queue.Queue[Line]", stops: set[str]) -> None:
                 stops.discard(line["job"]["id"])
             inbox.put_nowait(line)
         except (ValueError, KeyError, TypeError, queue.Full) as error:
-            _refuse(error)
+            refuse(error)
 
 
-def _refuse(error: Exception) -> NoReturn:
+def refuse(error: Exception) -> NoReturn:
     """Ends the process: a supervisor that speaks nonsense cannot be answered."""
     os.write(2, f"The supervisor sent a line that makes no sense: {error!r}\n".encode())
     os._exit(2)
@@ -171,11 +195,7 @@ def main() -> None:
     threading.Thread(target=_read, args=(inbox, stops), daemon=True).start()
     engine = Engine(send, stops, SystemClock())
     while True:
-        line = inbox.get()
-        try:
-            engine.answer(line)
-        except (KeyError, TypeError, ValidationError) as error:
-            _refuse(error)
+        engine.answer(inbox.get())
 
 
 if __name__ == "__main__":

@@ -30,7 +30,6 @@ class _Kept:
     cached: int = 0
     done: int = 0
     text: str = ""
-    runs: int = 0
     evicted: bool = False
 
 

@@ -46,7 +46,7 @@ class LlamaBackend:
         self._context: Any = None
         try:
             self._open(path, options)
-        except (ValueError, RuntimeError, OSError, MemoryError) as error:
+        except (ValueError, TypeError, RuntimeError, OSError, MemoryError, OverflowError) as error:
             self.close()
             raise ModelLoadFailed(f"llama.cpp could not load {path}: {error}") from error
 
@@ -85,6 +85,8 @@ class LlamaBackend:
         for at, token in enumerate(tokens):
             batch.add(token, position + at, where, want_logits and at == last)
         self._context.decode(batch)
+        if not want_logits:
+            self._context.synchronize()  # a GPU is still at work; the time of a chunk must include that
 
     def sample(self, sampling: Sampling, position: int) -> int:
         if sampling.temperature == 0:

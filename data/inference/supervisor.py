@@ -141,11 +141,6 @@ class EngineRunner:
         if self._process is not None:
             self._process.send({"do": "forget", "job": job_id})
 
-    def kill(self) -> None:
-        """Ends the engine process at once; what it was doing ends in `EngineLost`."""
-        if self._process is not None:
-            self._process.kill()
-
     async def aclose(self) -> None:
         self._resident = None
         process, self._process = self._process, None

@@ -18,6 +18,7 @@ def rigs(
     made: dict[str, Rig] = {}
     damaged: Path = tmp_path_factory.mktemp("damaged") / "model.gguf"
     damaged.write_bytes(b"GGUF" + bytes(100))
+    (damaged.parent / "config.json").write_text('{"model_type": "llama", "hidden_size": "wide"}')
 
     def get(kind: str) -> Rig:
         if kind not in made:

@@ -1,6 +1,8 @@
 """Runners under test, driven from synchronous tests."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +31,9 @@ class Shelf:
 
     def get(self, name: str) -> InstalledModel:
         if name == "damaged" and self._damaged is not None:
-            return InstalledModel(name=name, source="test", size_bytes=1, gguf_path=self._damaged)
+            return InstalledModel(
+                name=name, source="test", size_bytes=1, gguf_path=self._damaged, mlx_path=self._damaged.parent
+            )
         if name not in NAMES:
             raise UnknownModel(f"No model named {name!r}.")
         return self._model.model_copy(update={"name": name})
@@ -139,6 +143,12 @@ def make_rig(
 def engine(rig: Rig) -> EngineRunner:
     assert isinstance(rig.runner, EngineRunner)
     return rig.runner
+
+
+def strike(runner: EngineRunner, number: signal.Signals = signal.SIGKILL) -> None:
+    """Sends the engine process a signal."""
+    assert runner.pid is not None
+    os.kill(runner.pid, number)
 
 
 def chat(*contents: str) -> tuple[Message, ...]:

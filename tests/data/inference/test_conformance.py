@@ -8,7 +8,7 @@ from data.inference.fake import FakeRunner
 from domain.entities.llm import Sampling
 from domain.errors import EngineError, EngineLost, InvalidRequest, PromptTooLong, UnknownModel
 from domain.repositories.inference_runner import RunnerProgress
-from tests.data.inference.engines import CONTEXT_TOKENS, GREEDY, SAMPLED, Rig, chat, engine
+from tests.data.inference.engines import CONTEXT_TOKENS, GREEDY, SAMPLED, Rig, chat, engine, strike
 
 SAMPLINGS = pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 
@@ -149,7 +149,7 @@ def test_a_lost_engine_is_replaced_and_the_answer_is_the_same(rig: Rig) -> None:
         if isinstance(rig.runner, FakeRunner):
             rig.runner.lose_engine()
         else:
-            engine(rig).kill()
+            strike(engine(rig))
 
     with pytest.raises(EngineLost):
         rig.loop.run(rig.runner.run(job, lose))

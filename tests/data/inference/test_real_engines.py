@@ -5,7 +5,7 @@ import json
 import psutil
 import pytest
 
-from domain.errors import InvalidSchema
+from domain.errors import EngineError, InvalidSchema, ModelLoadFailed
 from tests.data.inference.engines import Rig, chat, engine
 
 SCHEMA: dict[str, object] = {
@@ -81,3 +81,12 @@ def test_the_oldest_state_is_dropped_within_the_budget_and_prefilled_again(real:
     assert seen[0].tokens_done == stopped[0].tokens_done
     whole, _ = real.run(real.job("Number 0 is", max_tokens=4))
     assert oldest.text == whole.text
+
+
+def test_a_damaged_model_is_refused_and_leaves_nothing_resident(real: Rig) -> None:
+    with pytest.raises(ModelLoadFailed, match="could not load"):
+        real.load("damaged")
+    with pytest.raises(EngineError, match="No model is loaded"):
+        real.run(real.job())
+    real.load()
+    assert real.run(real.job(max_tokens=1))[0].status == "finished"

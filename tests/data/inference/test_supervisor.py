@@ -18,8 +18,8 @@ from data.inference.protocol import Line
 from data.inference.supervisor import EngineRunner
 from domain.entities.models import InstalledModel
 from domain.errors import EngineLost, EngineMissing, ModelLoadFailed
-from domain.repositories.inference_runner import RunnerProgress
-from tests.data.inference.engines import GREEDY, Rig, Shelf, engine, make_rig, options
+from domain.repositories.inference_runner import RunnerJob, RunnerProgress
+from tests.data.inference.engines import GREEDY, Rig, Shelf, engine, make_rig, options, strike
 
 pytestmark = pytest.mark.model
 WATCHDOG_S = 3.0
@@ -44,12 +44,12 @@ def signalled(rig: Rig, number: signal.Signals, *, at_token: int) -> EngineLost:
     """Runs a job and signals the engine when that many tokens are done; what `run` raises."""
     job = rig.job(id="struck")
 
-    def strike(progress: RunnerProgress) -> None:
+    def emit(progress: RunnerProgress) -> None:
         if progress.tokens_done == at_token:
-            os.kill(engine(rig).pid or 0, number)
+            strike(engine(rig), number)
 
     with pytest.raises(EngineLost) as caught:
-        rig.loop.run(rig.runner.run(job, strike))
+        rig.loop.run(rig.runner.run(job, emit))
     return caught.value
 
 
@@ -92,7 +92,7 @@ def test_a_hanging_engine_is_found_killed_and_replaced(rig: Rig) -> None:
 
 
 def test_an_engine_that_died_while_idle_is_found_at_the_next_run(rig: Rig) -> None:
-    os.kill(engine(rig).pid or 0, signal.SIGKILL)
+    strike(engine(rig))
     with pytest.raises(EngineLost):
         rig.run(rig.job())
     rig.load()
@@ -138,10 +138,14 @@ def test_an_engine_that_dies_again_and_again_is_left_alone_for_a_while(smollm2: 
     clock = HandClock()
     runner = EngineRunner(Shelf(smollm2), options("llama.cpp", start_limit=2, start_window_s=60), clock)
 
+    job = RunnerJob(id="j", cache_key="j", prompt="Hi", max_tokens=4, sampling=GREEDY)
+
     async def play() -> None:
         for _ in range(2):
             await runner.load("one")
-            runner.kill()
+            strike(runner)
+            with pytest.raises(EngineLost):
+                await runner.run(job, lambda progress: None)
         with pytest.raises(EngineLost, match="2 times"):
             await runner.load("one")
         clock.at = 61
