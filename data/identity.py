@@ -1,0 +1,19 @@
+"""Ids and times of new things."""
+
+import uuid
+from datetime import datetime
+
+from data.clock import Clock
+
+
+class RandomIdentities:
+    """Implements `Identities`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def new_id(self) -> str:
+        return uuid.uuid4().hex
+
+    def now(self) -> datetime:
+        return self._clock.now()
