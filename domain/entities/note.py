@@ -1,5 +1,9 @@
 """Notes, and named sets of them."""
 
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -11,6 +15,19 @@ NoteSource = Literal["typed", "imported", "gana", "nataraj"]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 
 MAX_NOTE_CHARACTERS = 10_000_000
+MAX_TITLE_CHARACTERS = 500
+MAX_TAG_CHARACTERS = 100
+
+
+def normal_tag(text: str) -> str:
+    """How a tag is kept and looked for: lower case, composed, no # before it, no spaces; empty if nothing is left."""
+    words = unicodedata.normalize("NFC", text).replace("\0", "").lower().split()
+    return "/".join(part for part in "-".join(words).lstrip("#").split("/") if part)
+
+
+def hash_content(title: str, text: str, tags: Iterable[str]) -> str:
+    """A note's `content_hash`: SHA-256, in hex, over title, text and tags."""
+    return hashlib.sha256(json.dumps([title, text, sorted(tags)]).encode()).hexdigest()
 
 
 class Note(Entity):
@@ -23,11 +40,17 @@ class Note(Entity):
     tags: tuple[Tag, ...] = ()
     """Sorted, without the leading #; a nested tag is written a/b."""
     aliases: tuple[str, ...] = ()
+    """Other names that links may use; among them the name of the file that it came from."""
+    links: tuple[str, ...] = ()
+    """Names or paths of the notes that it links to, in the order of the text, each once; without .md, # and |."""
     source: NoteSource = "typed"
     origin: str | None = None
     """Where it came from: the path of an imported file, the id of a Gana or of a card."""
+    origin_mark: str | None = None
+    """What the importer wants to know at its next run; means nothing to others."""
     created_at: datetime
     changed_at: datetime
+    """When UNIUN got its present content, not when the file was written: whoever waits for new input goes by it."""
     content_hash: str
 
 
@@ -50,6 +73,33 @@ class Link(Entity):
     source_id: str
     target: str
     target_id: str | None
+
+
+class ParsedNote(Entity):
+    """What a Markdown text says of itself."""
+
+    title: str | None
+    """From the front matter, else the first heading; none if it has neither."""
+    text: str
+    """Without its front matter; lines end with \\n."""
+    tags: tuple[str, ...] = ()
+    """Of the front matter and of the text, sorted."""
+    text_tags: tuple[str, ...] = ()
+    """Those that are written in the text."""
+    aliases: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    flaws: tuple[str, ...] = ()
+    """What could not be understood, one sentence each."""
+
+
+class ImportedOrigin(Entity):
+    """What is known of a file that was imported."""
+
+    note_id: str
+    content_hash: str
+    mark: str | None
 
 
 class NoteLine(Entity):

@@ -4,11 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from domain.entities.note import Link, Manas, Note, NoteLine, SearchHit
+from domain.entities.note import ImportedOrigin, Link, Manas, Note, NoteLine, SearchHit
 
 
 class NoteRepository(Protocol):
-    """Every method is one transaction. Writers also queue what follows from a changed note: its vector, its extraction."""
+    """Every method is one transaction. Writers also queue what follows from a changed note: its vector, its extraction.
+
+    A `tag` given to a query is in `normal_tag` form and finds the tags nested below it too: a finds a/b. A link is
+    resolved when it is asked for, whatever the case: a title or an alias equal to the target, else to its last path
+    component; of several notes the one whose origin (without .md) ends with the target, else the oldest.
+    """
 
     async def save(self, notes: Sequence[Note], *, extract: bool = True) -> None:
         """Creates or replaces notes with their tags and links, and queues embedding and (unless told not to)
@@ -27,8 +32,8 @@ class NoteRepository(Protocol):
         """Imported notes by the path that they came from."""
         ...
 
-    async def imported_origins(self) -> dict[str, str]:
-        """Path to content hash, of every imported note."""
+    async def imported_origins(self) -> dict[str, ImportedOrigin]:
+        """By path, of every imported note."""
         ...
 
     async def delete(self, note_id: str) -> None:

@@ -1,0 +1,22 @@
+"""Files that become notes."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Protocol
+
+from domain.entities.note import ImportProgress, ImportReport
+
+
+class Importer(Protocol):
+    """Reads Markdown files below a folder; never changes one."""
+
+    async def run(self, folder: Path, progress: Callable[[ImportProgress], None]) -> ImportReport:
+        """Brings the notes up to date with the files. Raises `InvalidRequest` if the folder cannot be read.
+
+        Being cancelled keeps what has been imported so far.
+        """
+        ...
+
+    def watch(self, folder: Path) -> AsyncIterator[ImportReport]:
+        """A report for every burst of changes, until it is closed. Raises `InvalidRequest` like `run`."""
+        ...
