@@ -60,7 +60,7 @@ def only(trace: Trace, event: str, job: str | None = None) -> dict[str, Any]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_loads_keep_the_contract(family: str) -> None:
     costly = family in ("backfill", "backlogged_flows", "kinds_with_weights")
-    for seed in range(4 if costly else 20):
+    for seed in range(2 if costly else 8):
         load = scenario(family, seed)
         judge(load, simulate_checked(load).trace)
 
