@@ -118,5 +118,13 @@ class GanaNotFound(NotFound):
     """No Gana has this id or name."""
 
 
+class TickLost(UniunError):
+    """Another process took over a Gana's tick, because this one gave no sign of life for too long."""
+
+
+class WebhookFailed(UniunError):
+    """A Gana's webhook could not be reached, or did not accept what was sent."""
+
+
 class DatabaseError(UniunError):
     """The database cannot be used: missing, damaged, full, locked for too long, or of a newer program."""

@@ -6,9 +6,11 @@ from typing import Literal
 from pydantic import Field, HttpUrl, model_validator
 
 from domain.entities.entity import Entity
+from domain.entities.llm import GenerationEvent
 
 TriggerMode = Literal["recurring", "one_shot"]
 MissedRuns = Literal["skip", "latest", "all"]
+GanaMode = Literal["interactive", "preview", "cron"]
 RunStatus = Literal["running", "succeeded", "skipped", "failed"]
 SkipReason = Literal[
     "no_model",
@@ -70,6 +72,15 @@ class GanaDraft(Entity):
         return self
 
 
+class GanaProgress(Entity):
+    """One step of a run, for whoever watches."""
+
+    round: int = 1
+    tool: str = ""
+    """What an agentic Gana does with the graph in this round."""
+    event: GenerationEvent
+
+
 class Gana(Entity):
     """An agent as it is stored. Off until the user says so."""
 
@@ -87,7 +98,8 @@ class Tick(Entity):
     """One due time of one Gana, claimed by one process. Nobody else gets it."""
 
     gana_id: str
-    due_at: datetime
+    due_at: datetime | None
+    """None for a run outside the calendar: asked for by the user, or a reaction to new input."""
     claim: str
     """Who claimed it, unique per claim."""
 

@@ -27,3 +27,24 @@ class Card(Entity):
     note_id: str | None = None
     """The note that a kept card became."""
     created_at: datetime
+
+
+class DeckFill(Entity):
+    """What filling a deck brought."""
+
+    cards: tuple[Card, ...] = ()
+    """New ones, then dropped ones that came back."""
+    barren: int = 0
+    """Combinations of which the model said that they share nothing."""
+    resurfaced: int = 0
+    exhausted: bool = False
+    """No combination of notes is left: the scope has too few notes, or every one has a card."""
+
+
+class Deck(Entity):
+    """A deck as it lies on the table."""
+
+    scope: str
+    cards: tuple[Card, ...]
+    """Buffered, the next one first."""
+    counts: dict[CardState, int]

@@ -13,6 +13,10 @@ class DueTimes(Protocol):
         """Raises `InvalidRequest` saying what is wrong with a cron expression."""
         ...
 
+    def local(self, wall: datetime) -> datetime:
+        """A naive time on the machine's wall clock, made aware."""
+        ...
+
     def next_after(self, draft: GanaDraft, after: datetime) -> datetime | None:
         """The first due time strictly after a moment; none if there is none."""
         ...

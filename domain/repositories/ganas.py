@@ -27,14 +27,25 @@ class GanaRepository(Protocol):
         ...
 
     async def due(self, now: datetime, limit: int) -> tuple[Gana, ...]:
-        """Enabled Ganas whose due time has come, longest overdue first."""
+        """Enabled Ganas whose due time has come, longest overdue first.
+
+        Among them those whose claim has run out; their `due_at` is then the due time of that claim. None that runs.
+        """
         ...
 
     async def claim(
-        self, gana_id: str, due_at: datetime, next_due_at: datetime | None, *, by: str, now: datetime
+        self,
+        gana_id: str,
+        due_at: datetime | None,
+        next_due_at: datetime | None,
+        *,
+        by: str,
+        now: datetime,
     ) -> Tick | None:
         """Takes one due time for this process and sets the next; none if another was faster, or the Gana runs already.
 
+        With `due_at` none it takes the Gana itself, for a run outside the calendar: the due time stays as it is,
+        `next_due_at` means nothing, and a Gana that is off may be taken too.
         The claim is a lease: one whose process died is taken over after `lease_s` of the implementation.
         """
         ...
@@ -44,7 +55,7 @@ class GanaRepository(Protocol):
         ...
 
     async def release(self, tick: Tick) -> None:
-        """Leaves the tick due: whoever comes next may claim it."""
+        """Leaves the tick due: whoever comes next may claim it. Harmless when the claim has been lost."""
         ...
 
     async def complete(
