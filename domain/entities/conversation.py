@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from domain.entities.entity import Entity
+from domain.entities.llm import GenerationEvent
 
 MessageState = Literal["complete", "streaming", "stopped", "failed"]
 
@@ -16,6 +17,33 @@ class Citation(Entity):
     number: int
     note_id: str
     title: str
+
+
+class Draft(Entity):
+    """The note that is being written beside a chat, as it stands in the editor."""
+
+    title: str = Field(default="", max_length=500)
+    text: str = Field(default="", max_length=10_000_000)
+    selection: str = ""
+    """The part of the text that is selected; empty when none is."""
+
+
+class ThinkingDelta(Entity):
+    """New text of a `<think>` part, folded away from the answer."""
+
+    type: Literal["thinking"] = "thinking"
+    text: str
+
+
+class AnswerBegun(Entity):
+    """The first thing that an answer tells: the ids of both messages, and what it may cite."""
+
+    type: Literal["begun"] = "begun"
+    question_id: str
+    answer_id: str
+    citations: tuple[Citation, ...]
+    hindrance: str | None
+    """Why the notes could not be searched as well as usual; none when they could."""
 
 
 class ChatMessage(Entity):
@@ -48,3 +76,7 @@ class Conversation(Entity):
     leaf_id: str | None = None
     created_at: datetime
     changed_at: datetime
+
+
+AnswerEvent = AnswerBegun | ThinkingDelta | GenerationEvent
+"""What a chat sees of an answer: everything that happens to its job, with the thinking apart."""

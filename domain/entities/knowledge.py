@@ -85,3 +85,5 @@ class RetrievedContext(Entity):
     text: str
     citations: tuple[Passage, ...]
     estimated_tokens: int
+    hindrance: str | None = None
+    """Why it was searched by words alone; none when the embedder did its part."""

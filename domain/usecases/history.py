@@ -3,20 +3,15 @@
 from collections.abc import Sequence
 
 from domain.entities.llm import Message
+from domain.usecases.text_budget import text_tokens
 
-_ASCII_PER_TOKEN = 3
 _TEMPLATE_TOKENS = 8
 """Role marks that a chat template puts around a message, rounded up."""
 
 
 def estimate_tokens(message: Message) -> int:
-    """Tokens of a message, guessed without a tokenizer, on the high side.
-
-    English has about four ASCII characters a token; text that a tokenizer has not seen falls to one byte a token.
-    """
-    size = len(message.content.encode("utf-8", "replace"))
-    ascii_count = sum(character.isascii() for character in message.content)
-    return size - ascii_count + ascii_count // _ASCII_PER_TOKEN + _TEMPLATE_TOKENS
+    """Tokens of a message, guessed without a tokenizer, on the high side."""
+    return text_tokens(message.content) + _TEMPLATE_TOKENS
 
 
 def trim_history(messages: Sequence[Message], budget_tokens: int) -> tuple[Message, ...]:

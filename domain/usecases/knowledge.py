@@ -1,0 +1,296 @@
+"""Reading notes into the knowledge graph, and looking at it."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Literal
+
+from pydantic import ValidationError
+
+from domain.entities.entity import Entity
+from domain.entities.knowledge import (
+    ConceptClaim,
+    Extraction,
+    Neighbourhood,
+    PendingExtraction,
+    RelationClaim,
+)
+from domain.entities.llm import (
+    GenerationEvent,
+    GenerationResult,
+    LlmTaskKind,
+    Preempted,
+    Prefilling,
+    Sampling,
+    TextDelta,
+)
+from domain.entities.note import Note
+from domain.errors import EngineError, EngineMissing, InvalidRequest, NoteNotFound
+from domain.prompts import extraction as prompt
+from domain.repositories.knowledge import KnowledgeRepository
+from domain.repositories.model_store import ModelStore
+from domain.repositories.notes import NoteRepository
+from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
+from domain.usecases.text_budget import cut_middle
+
+ATTEMPTS = 3
+"""So often a note is tried before it counts as failed."""
+NOTE_SHARE = 0.5
+"""Of the context, for the note; halved at each further attempt. The instructions and the answer have the rest."""
+ANSWER_SHARE = 0.3
+LONGEST_ANSWER_TOKENS = 1024
+LONGEST_NOTE_TOKENS = 6_000
+"""A larger context is not filled: reading more would cost minutes, and a list of twelve concepts gains little by it."""
+
+_LOOK_AHEAD = 20
+
+Reading = Literal["read", "not_pending", "being_read", "changed", "refused", "gone"]
+"""What became of a note. `changed`: it changed while it was read, and is pending again. `refused`: one attempt failed;
+the reason is on the list."""
+
+
+class ExtractKnowledgeUseCase:
+    """Reads one note. One object for the whole program, so that it knows what is being read."""
+
+    def __init__(
+        self,
+        generate: GenerateOneShotUseCase,
+        models: ModelStore,
+        notes: NoteRepository,
+        knowledge: KnowledgeRepository,
+    ) -> None:
+        self._generate = generate
+        self._models = models
+        self._notes = notes
+        self._knowledge = knowledge
+        self._begun: set[str] = set()
+        """Coalesce keys of jobs that have started; a second request can no longer join those."""
+
+    async def __call__(
+        self,
+        note_id: str,
+        *,
+        opened: bool = False,
+        on_event: Callable[[GenerationEvent], None] = lambda event: None,
+    ) -> Reading:
+        """Reads a pending note with the default model and keeps what it says.
+
+        With `opened` the user looks at the note: the job is hoisted, and joins the backfill's if that is still queued.
+        If it runs already, it is hoisted by what the user looks at and nothing is submitted (`being_read`).
+
+        A bad answer and a failed job count as attempts. What is not the note's fault does not, and is raised:
+        `ModelError`, `EngineMissing`, `QueueFull`, `JobCancelled`, `JobStopped`.
+        """
+        pending = await self._knowledge.pending_of(note_id)
+        if pending is None or pending.state == "failed":
+            return "not_pending"
+        try:
+            note = await self._notes.get(note_id)
+        except NoteNotFound:
+            return "gone"
+        key = f"read/{note_id}/{note.content_hash}"
+        if key in self._begun:
+            return "being_read"
+
+        def watch(event: GenerationEvent) -> None:
+            if isinstance(event, Prefilling | TextDelta | Preempted):
+                self._begun.add(key)
+            on_event(event)
+
+        try:
+            result = await self._ask(note, pending.attempts, key, opened, watch)
+            extraction = _parse(result)
+        except EngineMissing:
+            raise
+        except (EngineError, InvalidRequest, _BadAnswer) as error:
+            return await self._refuse(note, pending, str(error))
+        finally:
+            self._begun.discard(key)
+        stored = await self._knowledge.assert_extraction(note.id, note.content_hash, extraction)
+        return "read" if stored else "changed"
+
+    async def _ask(
+        self, note: Note, attempts: int, key: str, opened: bool, watch: Callable[[GenerationEvent], None]
+    ) -> GenerationResult:
+        name = self._models.default_name()
+        context = self._models.get(name).context_tokens or UNKNOWN_CONTEXT_TOKENS
+        room = min(LONGEST_NOTE_TOKENS, int(context * NOTE_SHARE)) >> attempts
+        return await self._generate(
+            LlmTaskKind.EXTRACT,
+            note.id,
+            prompt.messages(note.title, cut_middle(note.text, room)),
+            model=name,
+            on_event=watch,
+            json_schema=prompt.SCHEMA,
+            max_tokens=min(LONGEST_ANSWER_TOKENS, max(1, int(context * ANSWER_SHARE))),
+            # The likeliest tokens first; the same again would fail in the same way.
+            sampling=Sampling(temperature=0.4 * attempts, seed=attempts),
+            foreground_hint=opened,
+            coalesce_key=key,
+        )
+
+    async def _refuse(self, note: Note, pending: PendingExtraction, reason: str) -> Reading:
+        """Counts the attempt, unless somebody who had joined the same job has counted it already."""
+        now = await self._knowledge.pending_of(note.id)
+        if now == pending:
+            await self._knowledge.fail(note.id, note.content_hash, reason, give_up_after=ATTEMPTS)
+        return "refused"
+
+
+class _BadAnswer(Exception):
+    """The model's answer is no extraction."""
+
+
+def _parse(result: GenerationResult) -> Extraction:
+    """Checked against the entity and tidied: no blank names, no relation of a thing to itself, and every end of a
+    relation is a concept."""
+    if result.finish_reason == "length":
+        raise _BadAnswer(
+            f"The model's answer had no end after {result.usage.completion_tokens} tokens. "
+            "Retry it with: uniun notes failures --retry"
+        )
+    try:
+        said = Extraction.model_validate_json(result.text)
+    except ValidationError as error:
+        reason = error.errors(include_url=False, include_input=False)[0]["msg"]
+        raise _BadAnswer(
+            f"The model's answer was no extraction ({reason}). Try a larger model, then: uniun notes failures --retry"
+        ) from None
+    concepts: dict[str, ConceptClaim] = {}
+    for claim in said.concepts[: prompt.CONCEPTS]:
+        if name := _tidy(claim.name):
+            concepts.setdefault(_key(name), ConceptClaim(name=name, type=_tidy(claim.type) or "thing"))
+    relations: dict[tuple[str, str, str], RelationClaim] = {}
+    for said_of in said.relations[: prompt.RELATIONS]:
+        source, verb, target = _tidy(said_of.source), _tidy(said_of.verb), _tidy(said_of.target)
+        if source and verb and target and _key(source) != _key(target):
+            relation = RelationClaim(source=source, verb=verb, target=target)
+            relations.setdefault((_key(source), _key(verb), _key(target)), relation)
+            for end in (source, target):
+                concepts.setdefault(_key(end), ConceptClaim(name=end))
+    return Extraction(
+        concepts=tuple(concepts.values()),
+        relations=tuple(relations.values()),
+        summary=_tidy(said.summary),
+    )
+
+
+def _tidy(text: str) -> str:
+    """One line without control characters, which a database may refuse."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _key(name: str) -> str:
+    return name.casefold()
+
+
+class ReadingProgress(Entity):
+    """One step of working off the list."""
+
+    note_id: str
+    title: str
+    outcome: Reading
+    done: int
+    waiting: int
+    """Notes that are still to be read."""
+    failed: int
+
+
+class ReadPendingNotesUseCase:
+    """Works the list off, one note after another, oldest first."""
+
+    def __init__(
+        self, extract: ExtractKnowledgeUseCase, knowledge: KnowledgeRepository, notes: NoteRepository
+    ) -> None:
+        self._extract = extract
+        self._knowledge = knowledge
+        self._notes = notes
+
+    async def __call__(
+        self, on_event: Callable[[GenerationEvent], None] = lambda event: None
+    ) -> AsyncIterator[ReadingProgress]:
+        """Ends when nothing waits any more. May be left at any moment: what was read is kept, the rest still waits.
+
+        Raises what `ExtractKnowledgeUseCase` raises.
+        """
+        done = 0
+        while (step := await self._next(on_event)) is not None:
+            note_id, outcome = step
+            done += outcome == "read"
+            counts = await self._knowledge.pending_counts()
+            found = await self._notes.many([note_id])
+            yield ReadingProgress(
+                note_id=note_id,
+                title=found[0].title if found else "",
+                outcome=outcome,
+                done=done,
+                waiting=counts.get("waiting", 0),
+                failed=counts.get("failed", 0),
+            )
+
+    async def _next(self, on_event: Callable[[GenerationEvent], None]) -> tuple[str, Reading] | None:
+        """Reads the oldest note that is not being read already; none when there is no such note."""
+        for pending in await self._knowledge.pending(_LOOK_AHEAD):
+            outcome = await self._extract(pending.note_id, on_event=on_event)
+            if outcome not in ("being_read", "gone", "not_pending"):
+                return pending.note_id, outcome
+        return None
+
+
+class ExtractionFailure(Entity):
+    """A note that could not be read."""
+
+    note_id: str
+    title: str
+    error: str
+    attempts: int
+
+
+class ListFailuresUseCase:
+    """Notes that were given up, and why."""
+
+    def __init__(self, knowledge: KnowledgeRepository, notes: NoteRepository) -> None:
+        self._knowledge = knowledge
+        self._notes = notes
+
+    async def __call__(self, limit: int = 100) -> tuple[ExtractionFailure, ...]:
+        """Newest first."""
+        failures = await self._knowledge.failures(limit)
+        titles = {note.id: note.title for note in await self._notes.many([f.note_id for f in failures])}
+        return tuple(
+            ExtractionFailure(
+                note_id=failure.note_id,
+                title=titles.get(failure.note_id, ""),
+                error=failure.error or "",
+                attempts=failure.attempts,
+            )
+            for failure in failures
+        )
+
+
+class RetryExtractionUseCase:
+    """Makes notes that were given up wait again."""
+
+    def __init__(self, knowledge: KnowledgeRepository) -> None:
+        self._knowledge = knowledge
+
+    async def __call__(self, note_ids: Sequence[str] | None = None) -> int:
+        """All of them when none are named. Returns how many."""
+        return await self._knowledge.retry(note_ids)
+
+
+class ShowGraphUseCase:
+    """The knowledge graph, or the part of it around what a name stands for."""
+
+    def __init__(self, knowledge: KnowledgeRepository) -> None:
+        self._knowledge = knowledge
+
+    async def __call__(
+        self, name: str | None = None, *, manas_id: str | None = None, hops: int = 1, limit: int = 100
+    ) -> Neighbourhood:
+        """Empty when nothing is called so."""
+        if name is None:
+            return await self._knowledge.graph(manas_id=manas_id, limit=limit)
+        found = await self._knowledge.find_concepts(name)
+        exact = [concept for concept in found if _key(concept.name) == _key(name)]
+        return await self._knowledge.neighbours(
+            [concept.id for concept in exact or found], hops=hops, limit=limit
+        )
