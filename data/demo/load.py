@@ -39,12 +39,12 @@ _TASKS = (
     (
         "garden letter",
         "garden",
-        "Write a letter to a neighbour about what these garden notes advise for spring.",
+        "Write a short letter to a neighbour about what these garden notes advise for spring.",
     ),
     (
         "clock digest",
         "clocks",
-        "Write a digest of what these notes about clocks have in common, as a short essay.",
+        "Write in a few sentences what these notes about clocks have in common.",
     ),
 )
 _NAME: dict[str, Any] = {"type": "string", "minLength": 2, "maxLength": 30}
@@ -227,7 +227,7 @@ def _gana(model: str, notes: tuple[Note, ...], name: str, tag: str, task: str) -
         model=model,
         messages=(Message(role="user", content=f"{task}\n\n{text}"),),
         sampling=Sampling(temperature=0.7, top_p=0.9, seed=_SEED),
-        max_tokens=100,
+        max_tokens=64,
     )
 
 
