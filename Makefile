@@ -21,7 +21,7 @@ demo: $(READY)
 	@$(BIN)/python -m uniun demo $(ARGS)
 
 bench: $(READY)
-	@$(BIN)/python -m uniun bench $(ARGS)
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 check: $(READY)
 	@$(BIN)/ruff check --quiet .

@@ -77,7 +77,8 @@ async def _measure(names: list[str], quick: bool, console: Console) -> tuple[dic
         reports.append({**report.as_json(), "took_s": clock.monotonic() - start})
         for at, figure in enumerate(report.figures):
             last = at == len(report.figures) - 1
-            table.add_row(name if at == 0 else "", *_cells(figure), end_section=last)
+            cells = _cells(figure)
+            table.add_row(name if at == 0 else "", *(cells[:3] if quick else cells), end_section=last)
     console.print(table)
     return {"machine": _machine(), "model": MODEL, "quick": quick, "reports": reports}, failed
 

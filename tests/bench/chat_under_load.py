@@ -3,6 +3,7 @@
 import asyncio
 import random
 
+from domain.errors import EngineError
 from tests.bench import prompts
 from tests.bench.figures import Figure, Report, at_most, median, percentile, spread
 from tests.bench.setting import Setting, Timing, timed
@@ -30,6 +31,8 @@ async def run(setting: Setting) -> Report:
             request = prompts.chat(model, number + 50, max_tokens=TOKENS)
             loaded.append(await timed(clock, dispatcher, request))
             await prompts.cancel(background)
+    if any(timing.result.usage.completion_tokens < TOKENS for timing in idle + loaded):
+        raise EngineError(f"An answer ended before its {TOKENS}th token.")
     allowed = [
         min(timing.result.wait_s, CHUNK_S) if prefill else 0.0
         for timing, prefill in zip(loaded, in_prefill, strict=True)

@@ -27,10 +27,14 @@ def note(number: int, sentences: int) -> str:
 
 
 def chat(model: str, number: int, *, max_tokens: int) -> GenerationRequest:
-    """A conversation's first turn of about 90 tokens; its system message, too, begins with the number."""
+    """A conversation's first turn of about 100 tokens; its system message, too, begins with the number."""
+    question = (
+        f"Read these notes: {note(number, 3)} Then write a long story with many paragraphs about a fisherman "
+        "who goes to sea every morning."
+    )
     messages = (
-        Message(role="system", content=f"{number:05d}. You are a friendly assistant who tells long stories."),
-        Message(role="user", content=f"Tell me a long story that begins like this: {note(number, 3)}"),
+        Message(role="system", content=f"{number:05d}. You are a friendly assistant who answers at length."),
+        Message(role="user", content=question),
     )
     return GenerationRequest(
         kind=LlmTaskKind.CHAT,

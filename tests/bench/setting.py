@@ -92,7 +92,7 @@ class Timing:
 
 
 async def timed(clock: Clock, dispatcher: Dispatcher, request: GenerationRequest) -> Timing:
-    """Asks, and reads the stream to its end. Raises `EngineError` if the answer is shorter than `max_tokens`."""
+    """Asks, and reads the stream to its end. Raises `EngineError` if the answer is empty."""
     start = clock.monotonic()
     first: float | None = None
     last = 0.0
@@ -101,9 +101,8 @@ async def timed(clock: Clock, dispatcher: Dispatcher, request: GenerationRequest
         if isinstance(event, TextDelta):
             first, last = first if first is not None else now, now
         elif isinstance(event, Finished):
-            done = event.result.usage.completion_tokens
-            if first is None or done < request.max_tokens:
-                raise EngineError(f"The answer ended after {done} of {request.max_tokens} tokens.")
+            if first is None:
+                raise EngineError("The answer is empty.")
             return Timing(first, last, event.result)
     raise EngineError("The stream ended without a result.")
 

@@ -1,36 +1,25 @@
 """llama-server (wheel `xllamacpp`) in a process of its own, asked over HTTP on loopback.
 
-As a program, `python -m tests.bench.peer GGUF THREADS CONTEXT` serves until its standard input ends.
+As a program, `python -m tests.bench.llama_server GGUF THREADS CONTEXT` serves until its standard input ends.
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from data.clock import Clock
 from domain.errors import EngineError
+from tests.bench.child import child
+from tests.bench.token_loop import Speed
 
 START_LIMIT_S = 60.0
-ANSWER_LIMIT_S = 120.0
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Seconds from the request to its first and last token, as the client saw them; `timings` are the server's own."""
-
-    first_token_s: float
-    last_token_s: float
-    prompt_tokens: int
-    tokens: int
-    timings: dict[str, Any]
+ANSWER_LIMIT_S = 300.0
 
 
 class Peer:
@@ -41,7 +30,7 @@ class Peer:
         self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 80
         self._clock = clock
 
-    async def complete(self, prompt: str, tokens: int) -> Answer:
+    async def complete(self, number: int, prompt: str, tokens: int) -> Speed:
         """Greedy, nothing cached, exactly so many tokens."""
         body = json.dumps(
             {
@@ -71,7 +60,7 @@ class Peer:
                     event = json.loads(line[6:])
                     if event["stop"]:
                         timings = event["timings"]
-                        return Answer(first, last, timings["prompt_n"], timings["predicted_n"], timings)
+                        return Speed.of(timings["prompt_n"], timings["predicted_n"], first, last)
                     first, last = first or now, now
         finally:
             writer.close()
@@ -79,18 +68,13 @@ class Peer:
 
 
 @asynccontextmanager
-async def serving(gguf: Path, threads: int, context_tokens: int, clock: Clock) -> AsyncIterator[Peer]:
+async def serving(
+    gguf: Path, threads: int, context_tokens: int, clock: Clock, environment: Mapping[str, str]
+) -> AsyncIterator[Peer]:
     """`gguf` is absolute. Raises `EngineError` if the server cannot be started."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "tests.bench.peer", str(gguf), str(threads), str(context_tokens)),
-        cwd=Path(__file__).parents[2],
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    assert process.stdout is not None
-    try:
+    arguments = (str(gguf), str(threads), str(context_tokens))
+    async with child("tests.bench.llama_server", *arguments, environment=environment) as process:
+        assert process.stdout is not None
         async with asyncio.timeout(START_LIMIT_S):
             url = (await process.stdout.readline()).decode().strip()
         if not url:
@@ -98,10 +82,6 @@ async def serving(gguf: Path, threads: int, context_tokens: int, clock: Clock) -
                 "llama-server could not be started. Install xllamacpp, which the dependency group bench holds."
             )
         yield Peer(url, clock)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
 
 
 def _serve(gguf: str, threads: int, context_tokens: int) -> None:
