@@ -68,8 +68,9 @@ class Job:
     engine_losses: int = 0
     cancelled: bool = False
     undisturbed_s: float = 0.0
-    """A due model may not stop its next run before this: twice its last run, if that brought no token. A swap drops
-    the KV cache, so two models whose minimum stay is shorter than a prefill would stop each other for ever."""
+    """A due model may not stop its next run before this: twice its last run, if that took most of the model's stay and
+    brought no token. A swap drops the KV cache, so two models whose minimum stay is shorter than a prefill would stop
+    each other for ever."""
     stop_reason: str = ""
     stop_forced: bool = False
     blocked_on: "Job | None" = None

@@ -186,8 +186,9 @@ class InferenceScheduler:
 
     def _on_stopped(self, event: ev.Stopped) -> None:
         job = self._on_device(event.job_id, "stopped", Phase.STOPPING)
-        fruitless = event.tokens_done == job.tokens_done
-        job.undisturbed_s = 2 * (self.now - job.dispatched_at) if fruitless else 0.0
+        ran_s = self.now - job.dispatched_at
+        fruitless = event.tokens_done == job.tokens_done and 2 * ran_s >= self.now - self.residence.since
+        job.undisturbed_s = 2 * ran_s if fruitless else 0.0
         self._count_tokens(job, event.tokens_done)
         self._record_job("stopped", job, tokens_done=job.tokens_done)
         self.running = None
