@@ -27,12 +27,14 @@ async def demo(
     openers: Openers, *, model: str | None, policies: Sequence[str], window_s: float, json_file: Path | None
 ) -> None:
     """Shows it live, then the figures; `json_file` gets everything that was measured."""
+    controller = openers.demo()
+    chosen = controller.choose(policies)
     if json_file is not None:
         _check_writable(json_file)
     console = out()
     installed = await ensure(openers.models(), model)
     with open_view(console) as watch:
-        report = await openers.demo().play(installed.name, policies=policies, window_s=window_s, watch=watch)
+        report = await controller.play(installed.name, chosen, window_s, watch)
     show(report, console)
     if json_file is not None:
         _write(report, json_file)
@@ -132,20 +134,19 @@ _SECTION_ENDS = (
 )
 
 
+def _left_open(run: DemoRun) -> bool:
+    chats = (chat.first_token and (chat.thirtieth_token or chat.ended_early) for chat in run.chats)
+    return not all(chats) or not all(gana.started for gana in run.ganas)
+
+
 def _notes(report: DemoReport) -> list[str]:
     notes = [f"The load, the same each time: {report.load}."]
     if any(run.policy == "idle" for run in report.runs):
         notes.append("idle: the same chats one after another while nothing else runs.")
-    if any(
-        not chat.first_token or not (chat.thirtieth_token or chat.ended_early)
-        for run in report.runs
-        for chat in run.chats
-    ):
+    if any(map(_left_open, report.runs)):
         notes.append(
-            "> : still waiting when the window closed. It counts with the time waited; the true time is longer."
+            "> : had not come when the window closed. It counts with the time waited; the true time is longer."
         )
-    if any(not gana.started for run in report.runs for gana in run.ganas):
-        notes.append("> at a Gana: it had not started by then.")
     early = sum(chat.ended_early for run in report.runs for chat in run.chats)
     if early:
         notes.append(f"{early} answers were complete before their 30th token and do not count there.")

@@ -16,19 +16,21 @@ class DemoController:
     def __init__(self, play: PlayDemoUseCase) -> None:
         self._play = play
 
-    async def play(
-        self,
-        model: str,
-        *,
-        policies: Sequence[str] = (),
-        window_s: float,
-        watch: Callable[[DemoEvent], None],
-    ) -> DemoReport:
-        """All policies when none is named; always in the same order. Raises `InvalidRequest` for an unknown one."""
+    def choose(self, policies: Sequence[str]) -> tuple[DemoPolicy, ...]:
+        """All when none is named; always in the same order. Raises `InvalidRequest` for an unknown one."""
         unknown = sorted(set(policies) - set(POLICIES))
         if unknown:
             raise InvalidRequest(f"There is no policy {unknown[0]}. Choose from: {', '.join(POLICIES)}.")
+        return tuple(policy for policy in POLICIES if not policies or policy in policies)
+
+    async def play(
+        self,
+        model: str,
+        policies: Sequence[DemoPolicy],
+        window_s: float,
+        watch: Callable[[DemoEvent], None],
+    ) -> DemoReport:
+        """`policies` in the order given. Raises `InvalidRequest`, `ModelError`, `EngineError`."""
         if not SHORTEST_S <= window_s <= LONGEST_S:
             raise InvalidRequest(f"A window must last from {SHORTEST_S:g} to {LONGEST_S:g} seconds.")
-        chosen = tuple(policy for policy in POLICIES if not policies or policy in policies)
-        return await self._play(model, chosen, window_s, watch)
+        return await self._play(model, policies, window_s, watch)
