@@ -22,7 +22,9 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("uniun", appauthor=False))
-    """Models, and later the database."""
+    """Models, and the database unless `database_url` names another."""
+    database_url: str | None = None
+    """A SQLAlchemy URL, SQLite or PostgreSQL. None: the file uniun.db in the data folder."""
     log_dir: Path = Field(default_factory=lambda: platformdirs.user_log_path("uniun", appauthor=False))
     engine: EngineOptions = EngineOptions()
     scheduler: SchedulerConfig = SchedulerConfig()
