@@ -82,9 +82,7 @@ class GenerateOneShotUseCase:
 
         Being cancelled here cancels the job. Raises `InvalidRequest` and whatever ended the job.
         """
-        name = model or self._models.default_name()
-        request = _request(kind=kind, flow=flow, model=name, messages=tuple(messages), **options)
-        job = self._coordinator.submit(request)
+        job = self.submit(kind, flow, messages, model=model, **options)
         try:
             async for event in job.events():
                 on_event(event)
@@ -93,6 +91,21 @@ class GenerateOneShotUseCase:
         finally:
             job.cancel()
         raise EngineError(f"Job {job.id} ended without an answer. Ask again.")
+
+    def submit(
+        self,
+        kind: LlmTaskKind,
+        flow: str,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        **options: Any,
+    ) -> JobHandle:
+        """Queues the job, for callers that may want to cancel it. Raises `InvalidRequest`, `QueueFull`, `UnknownModel`."""
+        name = model or self._models.default_name()
+        return self._coordinator.submit(
+            _request(kind=kind, flow=flow, model=name, messages=tuple(messages), **options)
+        )
 
 
 def _request(**fields: Any) -> GenerationRequest:
