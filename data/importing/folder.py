@@ -1,0 +1,247 @@
+"""Brings notes up to date with a folder of Markdown files."""
+
+import os
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from data.importing.reading import ImportMark, ReadFile, Unreadable, hash_file, read_file
+from data.importing.walk import FoundFile, Walk, walk
+from data.importing.watch import bursts
+from data.models.threads import in_thread
+from domain.entities.note import (
+    ImportedOrigin,
+    ImportProblem,
+    ImportProgress,
+    ImportReport,
+    Note,
+    hash_content,
+)
+from domain.errors import InvalidRequest
+from domain.repositories.identity import Identities
+from domain.repositories.note_changes import NoteChanges
+from domain.repositories.note_parser import NoteParser
+from domain.repositories.notes import NoteRepository
+
+BATCH_FILES = 100
+BATCH_BYTES = 4_000_000
+"""A batch is one transaction; large files make it short in files."""
+_CONFLICT = (
+    "The file and its note have both been changed; the note is kept as it is. To take the file, delete the note "
+    "and import again."
+)
+
+Hashes = dict[str, tuple[int, int, str]]
+"""What a watch knows of files: size, time of change, hash. A run of its own trusts nothing and begins empty."""
+
+
+class FolderImporter:
+    """Implements `Importer`. One transaction per batch, so that a kill loses nothing and the next run goes on."""
+
+    def __init__(
+        self, notes: NoteRepository, parser: NoteParser, identities: Identities, changes: NoteChanges
+    ) -> None:
+        self._notes = notes
+        self._parser = parser
+        self._identities = identities
+        self._changes = changes
+
+    async def run(self, folder: Path, progress: Callable[[ImportProgress], None]) -> ImportReport:
+        return await self._run(_checked(folder), progress, {})
+
+    async def watch(self, folder: Path) -> AsyncGenerator[ImportReport, None]:
+        root = _checked(folder)
+        hashes: Hashes = {}
+        async for changed in bursts(root):
+            for path in changed:
+                hashes.pop(path, None)
+            yield await self._run(root, lambda step: None, hashes)
+
+    async def _run(
+        self, root: Path, progress: Callable[[ImportProgress], None], hashes: Hashes
+    ) -> ImportReport:
+        found = await in_thread(lambda step: walk(root, step), _ignore)
+        problems = list(found.problems)
+        inside = str(root).rstrip(os.sep) + os.sep
+        origins = await self._notes.imported_origins()
+        known = {origin: entry for origin, entry in origins.items() if origin.startswith(inside)}
+        current = await in_thread(lambda step: _hash_all(found.files, hashes, problems, step), _ignore)
+        missing = _missing(known, found)
+        moved = _moved(known, missing, current)
+        work = [file for file in found.files if file.origin in current and _is_news(file, known, current)]
+        done = len(found.files) - len(work)
+        counts = Counter(unchanged=len(current) - len(work))
+        for batch in _batches(work):
+
+            def report(at: int, batch: Sequence[FoundFile] = batch, before: int = done) -> None:
+                progress(ImportProgress(done=before + at, total=len(found.files), path=batch[at - 1].origin))
+
+            read = await in_thread(lambda step, files=batch: self._read(files, problems, step), report)  # type: ignore[misc]
+            counts.update(await self._save(read, moved, problems))
+            done += len(batch)
+        return ImportReport(
+            created=counts["created"],
+            updated=counts["updated"],
+            unchanged=counts["unchanged"],
+            gone=len(missing) - len(moved),
+            problems=tuple(problems),
+        )
+
+    def _read(
+        self, files: Sequence[FoundFile], problems: list[ImportProblem], step: Callable[[int], None]
+    ) -> list[ReadFile]:
+        read: list[ReadFile] = []
+        for at, file in enumerate(files, start=1):
+            try:
+                read.append(read_file(file, self._parser))
+            except Unreadable as error:
+                problems.append(ImportProblem(path=file.origin, reason=str(error), imported=False))
+            step(at)
+        return read
+
+    async def _save(
+        self, files: Sequence[ReadFile], moved: Mapping[str, str], problems: list[ImportProblem]
+    ) -> Counter[str]:
+        """Returns how many files were `created`, `updated` and `unchanged`."""
+        earlier = await self._notes.by_origin(
+            [moved.get(read.file.origin, read.file.origin) for read in files]
+        )
+        counts: Counter[str] = Counter()
+        notes: list[Note] = []
+        now = self._identities.now()
+        for read in files:
+            old = earlier.get(moved.get(read.file.origin, read.file.origin))
+            # Oldest file first, a microsecond apart: a list of the newest notes shows the newest files first.
+            note = self._note(read, old, now + timedelta(microseconds=len(notes)))
+            if old is not None and _is_changed_here(old) and note.content_hash != old.content_hash:
+                mark = ImportMark.parse(old.origin_mark)
+                if mark.file_hash != read.file_hash:
+                    problems.append(ImportProblem(path=read.file.origin, reason=_CONFLICT, imported=False))
+                    continue
+                note = old.model_copy(update={"origin": read.file.origin})
+            problems.extend(
+                ImportProblem(path=read.file.origin, reason=flaw, imported=True) for flaw in read.flaws
+            )
+            if note == old:
+                counts["unchanged"] += 1
+                continue
+            counts["created" if old is None else "updated"] += 1
+            notes.append(note)
+        if notes:
+            await self._notes.save(notes)
+            self._changes.announce([note.id for note in notes])
+        return counts
+
+    def _note(self, read: ReadFile, old: Note | None, now: datetime) -> Note:
+        parsed = read.parsed
+        content_hash = hash_content(read.title, parsed.text, parsed.tags)
+        written = datetime.fromtimestamp(read.file.modified_ns / 1e9, UTC)
+        created = parsed.created_at or (old.created_at if old is not None else min(written, now))
+        return Note(
+            id=old.id if old is not None else self._identities.new_id(),
+            title=read.title,
+            text=parsed.text,
+            tags=parsed.tags,
+            aliases=read.aliases,
+            links=parsed.links,
+            source="imported",
+            origin=read.file.origin,
+            origin_mark=str(ImportMark(read.file_hash, content_hash, flawed=bool(read.flaws))),
+            created_at=created,
+            changed_at=old.changed_at if old is not None and old.content_hash == content_hash else now,
+            content_hash=content_hash,
+        )
+
+
+def _checked(folder: Path) -> Path:
+    try:
+        root = Path(os.path.realpath(folder.expanduser()))
+        if not root.is_dir():
+            what = "is a file" if root.exists() else "does not exist"
+            raise InvalidRequest(f"The folder {folder} {what}. Name a folder of Markdown files.")
+        with os.scandir(root):
+            return root
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidRequest(f"The folder {folder} cannot be read: {reason}.") from None
+
+
+def _hash_all(
+    files: Sequence[FoundFile],
+    hashes: Hashes,
+    problems: list[ImportProblem],
+    step: Callable[[int], None],
+) -> dict[str, str]:
+    """Origin to hash, of every file that can be read. Size and time alone would miss a change; reading is quick."""
+    current: dict[str, str] = {}
+    for at, file in enumerate(files, start=1):
+        try:
+            size, modified, known = hashes.get(file.path, (-1, -1, ""))
+            if (size, modified) != (file.size, file.modified_ns):
+                known = hash_file(file.path)
+                hashes[file.path] = (file.size, file.modified_ns, known)
+            current[file.origin] = known
+        except Unreadable as error:
+            problems.append(ImportProblem(path=file.origin, reason=str(error), imported=False))
+        step(at)
+    return current
+
+
+def _is_news(file: FoundFile, known: Mapping[str, ImportedOrigin], current: Mapping[str, str]) -> bool:
+    if file.origin not in known:
+        return True
+    mark = ImportMark.parse(known[file.origin].mark)
+    return mark.flawed or mark.file_hash != current[file.origin]
+
+
+def _missing(known: Mapping[str, ImportedOrigin], found: Walk) -> list[str]:
+    """Origins without a file. What lies in a folder that could not be read may still be there."""
+    there = {file.origin for file in found.files}
+    closed = tuple(folder + os.sep for folder in found.closed_folders)
+    seen_broken = {problem.path for problem in found.problems}
+    return [
+        origin
+        for origin in known
+        if origin not in there and origin not in seen_broken and not origin.startswith(closed)
+    ]
+
+
+def _moved(
+    known: Mapping[str, ImportedOrigin], missing: Sequence[str], current: Mapping[str, str]
+) -> dict[str, str]:
+    """New path to old path, where exactly one file went and exactly one came with the same content."""
+    went: dict[str, list[str]] = {}
+    came: dict[str, list[str]] = {}
+    for origin in missing:
+        went.setdefault(ImportMark.parse(known[origin].mark).file_hash, []).append(origin)
+    for origin, file_hash in current.items():
+        if origin not in known:
+            came.setdefault(file_hash, []).append(origin)
+    return {
+        arrivals[0]: went[file_hash][0]
+        for file_hash, arrivals in came.items()
+        if len(arrivals) == 1 and len(went.get(file_hash, ())) == 1
+    }
+
+
+def _is_changed_here(note: Note) -> bool:
+    """Since it was imported, by the user."""
+    return ImportMark.parse(note.origin_mark).content_hash not in ("", note.content_hash)
+
+
+def _batches(files: Sequence[FoundFile]) -> Iterator[list[FoundFile]]:
+    batch: list[FoundFile] = []
+    size = 0
+    for file in files:
+        if batch and (len(batch) >= BATCH_FILES or size + file.size > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size
+    if batch:
+        yield batch
+
+
+def _ignore(done: int) -> None:
+    pass

@@ -1,0 +1,153 @@
+"""`NoteRepository` in memory: the shortest thing that keeps the port's promises."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from domain.entities.note import ImportedOrigin, Link, Note, NoteLine, SearchHit
+from domain.errors import NoteNotFound
+
+
+class MemoryNotes:
+    """`members` and `extract_queue` are shared with the fakes of the neighbouring ports."""
+
+    def __init__(self) -> None:
+        self.notes: dict[str, Note] = {}
+        self.members: dict[str, set[str]] = {}
+        """Manas id to note ids."""
+        self.extract_queue: dict[str, str] = {}
+        """Note id to the content hash that is to be read."""
+        self.saves = 0
+
+    async def save(self, notes: Sequence[Note], *, extract: bool = True) -> None:
+        self.saves += 1
+        for note in notes:
+            old = self.notes.get(note.id)
+            self.notes[note.id] = note
+            if extract and (old is None or old.content_hash != note.content_hash):
+                self.extract_queue[note.id] = note.content_hash
+
+    async def get(self, note_id: str) -> Note:
+        try:
+            return self.notes[note_id]
+        except KeyError:
+            raise NoteNotFound(f"There is no note {note_id}. List them: uniun notes list") from None
+
+    async def many(self, note_ids: Sequence[str]) -> tuple[Note, ...]:
+        return tuple(self.notes[each] for each in note_ids if each in self.notes)
+
+    async def by_origin(self, origins: Sequence[str]) -> dict[str, Note]:
+        wanted = set(origins)
+        return {n.origin: n for n in self._imported() if n.origin is not None and n.origin in wanted}
+
+    async def imported_origins(self) -> dict[str, ImportedOrigin]:
+        return {
+            n.origin: ImportedOrigin(note_id=n.id, content_hash=n.content_hash, mark=n.origin_mark)
+            for n in self._imported()
+            if n.origin is not None
+        }
+
+    def _imported(self) -> list[Note]:
+        return [note for note in self.notes.values() if note.source == "imported"]
+
+    async def delete(self, note_id: str) -> None:
+        await self.get(note_id)
+        del self.notes[note_id]
+        self.extract_queue.pop(note_id, None)
+        for members in self.members.values():
+            members.discard(note_id)
+
+    async def lines(
+        self, *, tag: str | None = None, manas_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> tuple[NoteLine, ...]:
+        chosen = sorted(
+            self._chosen(tag, manas_id), key=lambda note: (note.changed_at, note.id), reverse=True
+        )
+        return tuple(
+            NoteLine(
+                id=note.id,
+                title=note.title,
+                tags=note.tags,
+                source=note.source,
+                changed_at=note.changed_at,
+                characters=len(note.text),
+            )
+            for note in chosen[offset : offset + limit]
+        )
+
+    async def count(self) -> int:
+        return len(self.notes)
+
+    async def search(
+        self, query: str, *, manas_id: str | None = None, limit: int = 20
+    ) -> tuple[SearchHit, ...]:
+        words = [word for word in query.lower().split() if word]
+        hits: list[SearchHit] = []
+        for note in self._chosen(None, manas_id):
+            text = " ".join((note.title, *note.tags, note.text)).lower()
+            if words and all(word in text for word in words):
+                hits.append(
+                    SearchHit(
+                        note_id=note.id,
+                        title=note.title,
+                        snippet=note.text[:100],
+                        score=sum(text.count(word) for word in words),
+                    )
+                )
+        return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.note_id))[:limit])
+
+    async def tags(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for note in self.notes.values():
+            for tag in note.tags:
+                counts[tag] = counts.get(tag, 0) + 1
+        return counts
+
+    async def links_from(self, note_id: str) -> tuple[Link, ...]:
+        return tuple(
+            Link(source_id=note_id, target=target, target_id=self._resolve(target))
+            for target in (await self.get(note_id)).links
+        )
+
+    async def links_to(self, note_id: str) -> tuple[Link, ...]:
+        return tuple(
+            Link(source_id=note.id, target=target, target_id=note_id)
+            for note in self.notes.values()
+            for target in note.links
+            if self._resolve(target) == note_id
+        )
+
+    async def changed_since(
+        self, after: datetime | None, *, tag: str | None, manas_id: str | None, limit: int
+    ) -> tuple[Note, ...]:
+        chosen = [
+            note
+            for note in self._chosen(tag, manas_id)
+            if note.source != "gana" and (after is None or note.changed_at > after)
+        ]
+        return tuple(sorted(chosen, key=lambda note: (note.changed_at, note.id))[:limit])
+
+    async def note_ids(self, manas_id: str | None) -> tuple[str, ...]:
+        return tuple(sorted(note.id for note in self._chosen(None, manas_id)))
+
+    def _chosen(self, tag: str | None, manas_id: str | None) -> list[Note]:
+        return [
+            note
+            for note in self.notes.values()
+            if (manas_id is None or note.id in self.members.get(manas_id, ()))
+            and (tag is None or any(each == tag or each.startswith(f"{tag}/") for each in note.tags))
+        ]
+
+    def _resolve(self, target: str) -> str | None:
+        for name in (target.lower(), target.lower().rpartition("/")[2]):
+            found = [
+                note
+                for note in self.notes.values()
+                if name in (note.title.lower(), *(alias.lower() for alias in note.aliases))
+            ]
+            if found:
+                return min(found, key=lambda note: (not _ends_with(note, target), note.created_at)).id
+        return None
+
+
+def _ends_with(note: Note, target: str) -> bool:
+    return (note.origin or "").lower().rpartition(".")[0].endswith("/" + target.lower())
