@@ -12,7 +12,7 @@ from domain.entities.llm import GenerationRequest, LlmTaskKind, Message, Samplin
 
 CARDS, NOTES, CHATS, GANAS = 12, 40, 5, 2
 DECK = "all notes"
-CHAT_TOKENS = 48
+CHAT_TOKENS = 40
 _SEED = 118
 """Of the drawing of notes, and the first seed of the cards."""
 

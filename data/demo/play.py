@@ -14,6 +14,8 @@ from domain.entities.llm import Sampling
 from domain.repositories.inference_runner import InferenceRunner, LoadedModel, RunnerJob
 from domain.repositories.model_store import ModelStore
 
+_IDLE_LIMIT = 0.5
+"""Of a window: the chats alone end when they are answered, which takes far less unless the machine is very slow."""
 _WARM_UP = "Count slowly from one to one hundred, one number a line, and say a word about each of them. " * 4
 
 
@@ -74,7 +76,8 @@ class EngineDemo:
             async with Dispatcher(runner, self._store, self._clock, config, policy=scheduling) as dispatcher:
                 await dispatcher.switch_model(model)
                 load = build_load(model, window_s)
-                window = Window(policy, load, window_s, dispatcher, self._clock, watch)
+                length_s = window_s * _IDLE_LIMIT if policy == "idle" else window_s
+                window = Window(policy, load, length_s, dispatcher, self._clock, watch)
                 return await window.play(load_s), loaded.engine
         finally:
             await runner.aclose()
