@@ -24,8 +24,13 @@ class Draft(Entity):
 
     title: str = Field(default="", max_length=500)
     text: str = Field(default="", max_length=10_000_000)
-    selection: str = ""
-    """The part of the text that is selected; empty when none is."""
+    selection: tuple[int, int] | None = None
+    """Start and end in the text, in characters; the same twice is the cursor."""
+
+    @property
+    def selected(self) -> str:
+        """The words of the selection; empty when there is none."""
+        return self.text[slice(*self.selection)] if self.selection is not None else ""
 
 
 class ThinkingDelta(Entity):
@@ -76,6 +81,21 @@ class Conversation(Entity):
     leaf_id: str | None = None
     created_at: datetime
     changed_at: datetime
+
+
+class PathMessage(Entity):
+    """A message on the path that is shown, and the others that stand at the same place on other branches."""
+
+    message: ChatMessage
+    siblings: tuple[str, ...]
+    """Ids, oldest first; the message itself is among them."""
+
+
+class ConversationView(Entity):
+    """A conversation as it is shown: the path from its first message to its leaf."""
+
+    conversation: Conversation
+    path: tuple[PathMessage, ...]
 
 
 AnswerEvent = AnswerBegun | ThinkingDelta | GenerationEvent

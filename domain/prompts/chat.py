@@ -14,7 +14,7 @@ _ON_DRAFT = """\
 The user is writing the draft above. When you are asked for text to put into it, write only that text."""
 
 
-def question(text: str, *, notes: str = "", draft: Draft | None = None) -> str:
+def question(text: str, *, notes: str = "", draft: Draft | None = None, selected: str = "") -> str:
     """The newest question with what belongs to it. Without notes and draft it is the question as it was typed."""
     parts: list[str] = []
     rules: list[str] = []
@@ -23,8 +23,8 @@ def question(text: str, *, notes: str = "", draft: Draft | None = None) -> str:
         rules.append(_FROM_NOTES)
     if draft is not None:
         parts.append(fenced("draft", f"# {draft.title}\n\n{draft.text}"))
-        if draft.selection:
-            parts.append(fenced("selection", draft.selection))
+        if selected:
+            parts.append(fenced("selection", selected))
         rules.append(_ON_DRAFT)
     if not parts:
         return text

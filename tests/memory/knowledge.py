@@ -1,80 +1,82 @@
 """The knowledge graph in dictionaries, merged by name without case."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from domain.entities.knowledge import (
     Concept,
     Extraction,
     Neighbourhood,
     PendingExtraction,
+    PendingState,
     Relation,
 )
+from tests.memory.notes import MemoryNotes
 
 
 class MemoryKnowledge:
-    """Implements `KnowledgeRepository`. `queue` is what a database does when a note is saved."""
+    """Implements `KnowledgeRepository` beside a `MemoryNotes`, which queues what is saved."""
 
-    def __init__(self) -> None:
-        self._pending: dict[str, PendingExtraction] = {}
-        self._read: dict[str, Extraction] = {}
-        self._hashes: dict[str, str] = {}
-
-    def queue(self, note_id: str, content_hash: str) -> None:
-        """The note is new or has changed."""
-        self._hashes[note_id] = content_hash
-        self._pending[note_id] = PendingExtraction(
-            note_id=note_id,
-            content_hash=content_hash,
-            state="waiting",
-            attempts=0,
-            error=None,
-            queued_at=datetime(2026, 1, 1, 0, 0, len(self._pending) % 60, tzinfo=UTC),
-        )
-
-    def forget(self, note_id: str) -> None:
-        """The note was deleted."""
-        for kept in (self._pending, self._read, self._hashes):
-            kept.pop(note_id, None)
+    def __init__(self, notes: MemoryNotes) -> None:
+        self._notes = notes
+        self._tried: dict[tuple[str, str], tuple[int, PendingState, str | None]] = {}
+        """By note id and content hash."""
+        self._said: dict[str, Extraction] = {}
 
     async def pending(self, limit: int) -> tuple[PendingExtraction, ...]:
-        return tuple(p for p in self._pending.values() if p.state == "waiting")[:limit]
+        return tuple(one for one in self._list() if one.state == "waiting")[:limit]
 
     async def pending_counts(self) -> dict[str, int]:
-        states = [pending.state for pending in self._pending.values()]
+        states = [one.state for one in self._list()]
         return {"waiting": states.count("waiting"), "failed": states.count("failed")}
 
     async def pending_of(self, note_id: str) -> PendingExtraction | None:
-        return self._pending.get(note_id)
+        return next((one for one in self._list() if one.note_id == note_id), None)
 
     async def failures(self, limit: int = 100) -> tuple[PendingExtraction, ...]:
-        return tuple(p for p in reversed(self._pending.values()) if p.state == "failed")[:limit]
+        return tuple(one for one in reversed(self._list()) if one.state == "failed")[:limit]
 
     async def retry(self, note_ids: Sequence[str] | None = None) -> int:
-        failed = [p for p in self._pending.values() if p.state == "failed"]
-        chosen = [p for p in failed if note_ids is None or p.note_id in note_ids]
-        for pending in chosen:
-            self._pending[pending.note_id] = pending.model_copy(
-                update={"state": "waiting", "attempts": 0, "error": None}
-            )
+        failed = [one for one in self._list() if one.state == "failed"]
+        chosen = [one for one in failed if note_ids is None or one.note_id in note_ids]
+        for one in chosen:
+            self._tried[one.note_id, one.content_hash] = (0, "waiting", None)
         return len(chosen)
 
     async def assert_extraction(self, note_id: str, content_hash: str, extraction: Extraction) -> bool:
-        if self._hashes.get(note_id) != content_hash:
+        note = self._notes.notes.get(note_id)
+        if note is None or note.content_hash != content_hash:
             return False
-        self._read[note_id] = extraction
-        self._pending.pop(note_id, None)
+        self._said[note_id] = extraction
+        self._notes.extract_queue.pop(note_id, None)
         return True
 
     async def fail(self, note_id: str, content_hash: str, error: str, *, give_up_after: int) -> None:
-        pending = self._pending.get(note_id)
-        if pending is None or pending.content_hash != content_hash:
+        if self._notes.extract_queue.get(note_id) != content_hash:
             return
-        attempts = pending.attempts + 1
-        state = "failed" if attempts >= give_up_after else "waiting"
-        self._pending[note_id] = pending.model_copy(
-            update={"attempts": attempts, "state": state, "error": error}
-        )
+        attempts = self._tried.get((note_id, content_hash), (0, "", None))[0] + 1
+        state: PendingState = "failed" if attempts >= give_up_after else "waiting"
+        self._tried[note_id, content_hash] = (attempts, state, error)
+
+    def _list(self) -> list[PendingExtraction]:
+        found: list[PendingExtraction] = []
+        for at, (note_id, content_hash) in enumerate(self._notes.extract_queue.items()):
+            attempts, state, error = self._tried.get((note_id, content_hash), (0, "waiting", None))
+            found.append(
+                PendingExtraction(
+                    note_id=note_id,
+                    content_hash=content_hash,
+                    state=state,
+                    attempts=attempts,
+                    error=error,
+                    queued_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=at),
+                )
+            )
+        return found
+
+    @property
+    def _read(self) -> dict[str, Extraction]:
+        return {note_id: said for note_id, said in self._said.items() if note_id in self._notes.notes}
 
     async def summary(self, note_id: str) -> str | None:
         return self._read[note_id].summary if note_id in self._read else None

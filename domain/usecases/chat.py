@@ -1,0 +1,298 @@
+"""One answer in a conversation: from the notes, with citations, and kept while it comes."""
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from datetime import timedelta
+
+from domain.entities.conversation import (
+    AnswerBegun,
+    AnswerEvent,
+    ChatMessage,
+    Citation,
+    Conversation,
+    Draft,
+    MessageState,
+    ThinkingDelta,
+)
+from domain.entities.entity import Entity
+from domain.entities.knowledge import RetrievedContext
+from domain.entities.llm import Message, Sampling, TextDelta
+from domain.errors import ConversationNotFound, DatabaseError, InvalidRequest, JobCancelled, UniunError
+from domain.prompts import chat as prompt
+from domain.prompts.titles import title_of
+from domain.repositories.conversations import ConversationRepository
+from domain.repositories.identity import Identities
+from domain.repositories.model_store import ModelStore
+from domain.repositories.notes import NoteRepository
+from domain.repositories.scheduler_coordinator import JobHandle
+from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, SendChatStreamUseCase
+from domain.usecases.passages import keywords
+from domain.usecases.retrieval import RetrieveContextUseCase, context_budget
+from domain.usecases.text_budget import cut_middle
+from domain.usecases.thinking import ThinkingFold
+
+KEEP_PERIOD = timedelta(seconds=1)
+"""So much of an answer a kill may cost."""
+VARIED = Sampling(temperature=0.7, top_p=0.95)
+"""For a retry: the likeliest tokens would be the same answer again."""
+_FEW_WORDS = 3
+_CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
+
+
+class Asking(Entity):
+    """What is asked, and where in the conversation."""
+
+    conversation: Conversation
+    text: str | None
+    """None: the question is there already and is answered once more."""
+    parent_id: str | None
+    """The message that a new question follows, none for the first; for a retry the question itself."""
+    system: str | None = None
+    draft: Draft | None = None
+    draft_note_id: str | None = None
+    """The note whose draft it is: it need not be looked up as well."""
+
+
+class AnswerUseCase:
+    """Answers questions; every conversation, in every face, goes through here."""
+
+    def __init__(
+        self,
+        send: SendChatStreamUseCase,
+        retrieve: RetrieveContextUseCase,
+        conversations: ConversationRepository,
+        notes: NoteRepository,
+        models: ModelStore,
+        identities: Identities,
+    ) -> None:
+        self.send = send
+        self.retrieve = retrieve
+        self.conversations = conversations
+        self.notes = notes
+        self.models = models
+        self.identities = identities
+
+    def __call__(self, asking: Asking) -> "Answer":
+        """Nothing happens before its `events()` are iterated."""
+        return Answer(self, asking)
+
+
+class Answer:
+    """One answer on its way. Question and answer are in the database from the first moment on."""
+
+    def __init__(self, by: AnswerUseCase, asking: Asking) -> None:
+        self._by = by
+        self._asking = asking
+        self._job: JobHandle | None = None
+        self._stopping = False
+        self._fold = ThinkingFold()
+
+    def cancel(self) -> None:
+        """Stops it at the next boundary; what there is of it is kept. Harmless when it has ended."""
+        self._stopping = True
+        if self._job is not None:
+            self._job.cancel()
+
+    async def events(self) -> AsyncGenerator[AnswerEvent, None]:
+        """`AnswerBegun`, then everything that happens; may be iterated once. Ends early, without an error, after
+        `cancel()`. However it ends, the message says how: complete, stopped, or failed and why.
+
+        Raises `InvalidRequest` for an empty question, and whatever ends the job.
+        """
+        question = await self._question()
+        answer = self._blank(question)
+        await self._by.conversations.put_message(answer)
+        state: MessageState = "stopped"
+        error: str | None = None
+        try:
+            context = await self._context(question)
+            citations = _citations(context)
+            answer = answer.model_copy(update={"citations": citations})
+            yield AnswerBegun(
+                question_id=question.id,
+                answer_id=answer.id,
+                citations=citations,
+                hindrance=context.hindrance if context is not None else None,
+            )
+            if not self._stopping:
+                async with aclosing(self._stream(question, answer, context)) as events:
+                    async for event in events:
+                        yield event
+                state = "complete"
+        except JobCancelled as cancelled:
+            if not self._stopping:
+                error = str(cancelled)
+                raise
+        except UniunError as failure:
+            state, error = "failed", str(failure)
+            raise
+        finally:
+            self._fold.end()
+            if self._job is not None:
+                self._job.cancel()
+            await self._by.conversations.put_message(self._so_far(answer, state, error))
+
+    async def _stream(
+        self, question: ChatMessage, answer: ChatMessage, context: RetrievedContext | None
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        messages = await self._messages(question, context)
+        self._job = self._by.send(
+            self._asking.conversation.id,
+            messages,
+            model=self._asking.conversation.model,
+            sampling=VARIED if self._asking.text is None else None,
+        )
+        kept_at = self._by.identities.now()
+        async for event in self._job.events():
+            if not isinstance(event, TextDelta):
+                yield event
+                continue
+            said, thought = self._fold.feed(event.text)
+            if thought:
+                yield ThinkingDelta(text=thought)
+            if said:
+                yield TextDelta(text=said, tokens=event.tokens)
+            now = self._by.identities.now()
+            if not timedelta(0) <= now - kept_at < KEEP_PERIOD:  # the wall clock may also have been set back
+                kept_at = now
+                await self._keep(self._so_far(answer, "streaming", None))
+        said, _ = self._fold.end()
+        if said:
+            yield TextDelta(text=said, tokens=0)
+
+    async def _keep(self, answer: ChatMessage) -> None:
+        """A busy database must not end an answer that comes: the last write says so if it is still busy then."""
+        try:
+            await self._by.conversations.put_message(answer)
+        except DatabaseError:
+            return
+
+    def _so_far(self, answer: ChatMessage, state: MessageState, error: str | None) -> ChatMessage:
+        text = self._fold.answer.lstrip("\n") if self._fold.thinking else self._fold.answer
+        update: dict[str, object] = {
+            "content": text,
+            "thinking": self._fold.thinking.strip(),
+            "state": state,
+            "error": error,
+            "citations": cited(text, answer.citations),
+        }
+        return answer.model_copy(update=update)
+
+    # -- before the answer
+
+    async def _question(self) -> ChatMessage:
+        """The question that is there already, or a new one, kept before anything can go wrong with it."""
+        asking, by = self._asking, self._by
+        if asking.text is None:
+            path = await by.conversations.path(asking.parent_id or "")
+            return path[-1]
+        if not asking.text.strip():
+            raise InvalidRequest("The question is empty. Type one.")
+        try:
+            await by.conversations.get(asking.conversation.id)
+        except ConversationNotFound:
+            await by.conversations.create(
+                asking.conversation.model_copy(update={"title": title_of(asking.text)})
+            )
+        question = ChatMessage(
+            id=by.identities.new_id(),
+            conversation_id=asking.conversation.id,
+            parent_id=asking.parent_id,
+            role="user",
+            content=asking.text,
+            created_at=by.identities.now(),
+        )
+        await by.conversations.put_message(question)
+        return question
+
+    def _blank(self, question: ChatMessage) -> ChatMessage:
+        return ChatMessage(
+            id=self._by.identities.new_id(),
+            conversation_id=question.conversation_id,
+            parent_id=question.id,
+            role="assistant",
+            content="",
+            state="streaming",
+            model=self._model(),
+            created_at=self._by.identities.now(),
+        )
+
+    async def _context(self, question: ChatMessage) -> RetrievedContext | None:
+        """None when there are no notes at all: then it is a plain chat, and the embedder need not be there."""
+        if not await self._by.notes.count():
+            return None
+        asked = question.content
+        if len(keywords(asked)) < _FEW_WORDS:
+            # "And why?" finds nothing by itself; it is about what was asked before.
+            path = await self._by.conversations.path(question.id)
+            before = [message.content for message in path[:-1] if message.role == "user"]
+            asked = "\n".join([*before[-1:], asked])
+        note_id = self._asking.draft_note_id
+        return await self._by.retrieve(
+            asked,
+            budget_tokens=self._budget() // (2 if self._asking.draft is not None else 1),
+            manas_id=self._asking.conversation.manas_id,
+            leave_out=() if note_id is None else (note_id,),
+        )
+
+    async def _messages(self, question: ChatMessage, context: RetrievedContext | None) -> tuple[Message, ...]:
+        """System, history, and the newest question with its notes.
+
+        The order is for the KV cache. What notes fit changes with every question, so they stand with the newest
+        question, at the end; once answered, a question is in the history as it was typed. The system message and the
+        history are then the same tokens at every turn, and only the last turn is prefilled again.
+        """
+        path = await self._by.conversations.path(question.id)
+        rules = prompt.ANSWERING if context is not None or self._asking.draft is not None else None
+        system = "\n\n".join(part for part in (rules, self._asking.system) if part)
+        head = (Message(role="system", content=system),) if system else ()
+        draft, selected = self._draft()
+        notes = context.text if context is not None else ""
+        newest = prompt.question(question.content, notes=notes, draft=draft, selected=selected)
+        return (*head, *_history(path[:-1]), Message(role="user", content=newest))
+
+    def _draft(self) -> tuple[Draft | None, str]:
+        """The draft and what is selected in it, cut to half of what notes and draft may have together."""
+        draft = self._asking.draft
+        if draft is None:
+            return None, ""
+        budget = self._budget() // 2
+        cut = draft.model_copy(update={"text": cut_middle(draft.text, budget * 2 // 3), "selection": None})
+        return cut, cut_middle(draft.selected, budget // 3)
+
+    def _model(self) -> str:
+        return self._asking.conversation.model or self._by.models.default_name()
+
+    def _budget(self) -> int:
+        return context_budget(self._by.models.get(self._model()).context_tokens or UNKNOWN_CONTEXT_TOKENS)
+
+
+def _history(path: Sequence[ChatMessage]) -> list[Message]:
+    """Questions and their answers. A question without an answer is left out: many chat templates refuse two user
+    messages in a row."""
+    history: list[Message] = []
+    question: ChatMessage | None = None
+    for message in path:
+        if message.role == "user":
+            question = message
+        elif question is not None and message.content.strip():
+            history.append(Message(role="user", content=question.content))
+            history.append(Message(role="assistant", content=message.content))
+            question = None
+    return history
+
+
+def _citations(context: RetrievedContext | None) -> tuple[Citation, ...]:
+    if context is None:
+        return ()
+    return tuple(
+        Citation(number=number, note_id=passage.note_id, title=passage.title)
+        for number, passage in enumerate(context.citations, start=1)
+    )
+
+
+def cited(answer: str, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
+    """Those that the answer refers to; all of them when it refers to none, for it was written from all of them."""
+    numbers = {int(number) for group in _CITED.findall(answer) for number in group.split(",")}
+    return tuple(citation for citation in citations if citation.number in numbers) or citations
