@@ -1,9 +1,11 @@
 """Markdown to what a note needs: title, tags, links, times."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -15,7 +17,7 @@ from data.markdown.front_matter import (
     words,
 )
 from data.markdown.inline import note_target, plain, scan_inline
-from domain.entities.note import MAX_TAG_CHARACTERS, MAX_TITLE_CHARACTERS, ParsedNote, normal_tag
+from domain.entities.note import MAX_TAG_CHARACTERS, ParsedNote, clean_title, normal_tag
 
 MAX_TAGS = MAX_ALIASES = 200
 MAX_LINKS = 5_000
@@ -61,6 +63,13 @@ class MarkdownNoteParser:
             flaws=tuple(flaws),
         )
 
+    def render(self, front: Mapping[str, object], text: str) -> str:
+        shown = {key: value for key, value in front.items() if value not in (None, "", [], ())}
+        if not shown:
+            return text
+        head = yaml.safe_dump(shown, allow_unicode=True, sort_keys=False, width=10_000)
+        return f"---\n{head}---\n\n{text}"
+
 
 def _first(front: dict[str, Any], *keys: str) -> object:
     return next((front[key] for key in keys if front.get(key) is not None), None)
@@ -69,14 +78,7 @@ def _first(front: dict[str, Any], *keys: str) -> object:
 def _title(value: object) -> str | None:
     if isinstance(value, dict | list) or value is None:
         return None
-    return clean_title(str(value))
-
-
-def clean_title(text: str) -> str | None:
-    """One line without control characters, short enough to be a title; none if nothing is left."""
-    return (
-        " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_TITLE_CHARACTERS] or None
-    )
+    return clean_title(str(value)) or None
 
 
 def _first_heading(tokens: list[Token]) -> str | None:

@@ -10,7 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.entities.entity import Entity
+from domain.entities.knowledge import Concept, PendingExtraction
 
+SearchMode = Literal["words", "meaning", "both"]
 NoteSource = Literal["typed", "imported", "gana", "nataraj"]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -23,6 +25,12 @@ def normal_tag(text: str) -> str:
     """How a tag is kept and looked for: lower case, composed, no # before it, no spaces; empty if nothing is left."""
     words = unicodedata.normalize("NFC", text).replace("\0", "").lower().split()
     return "/".join(part for part in "-".join(words).lstrip("#").split("/") if part)
+
+
+def clean_title(text: str) -> str:
+    """One line without control characters, short enough to be a title; empty if nothing is left."""
+    shown = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(shown.split())[:MAX_TITLE_CHARACTERS].rstrip()
 
 
 def hash_content(title: str, text: str, tags: Iterable[str]) -> str:
@@ -79,7 +87,7 @@ class ParsedNote(Entity):
     """What a Markdown text says of itself."""
 
     title: str | None
-    """From the front matter, else the first heading; none if it has neither."""
+    """From the front matter, else the first heading of the first level; none if it has neither."""
     text: str
     """Without its front matter; lines end with \\n."""
     tags: tuple[str, ...] = ()
@@ -113,6 +121,19 @@ class NoteLine(Entity):
     characters: int
 
 
+class NoteDetails(Entity):
+    """A note and what is known about it."""
+
+    note: Note
+    links: tuple[Link, ...]
+    backlinks: tuple[NoteLine, ...]
+    """Notes that link to it."""
+    concepts: tuple[Concept, ...]
+    summary: str | None
+    pending: PendingExtraction | None
+    """What is still to be read of it; none when it has been read."""
+
+
 class SearchHit(Entity):
     """A note that a search found."""
 
@@ -122,6 +143,14 @@ class SearchHit(Entity):
     """The words around the match, as plain text."""
     score: float
     """Larger is better; comparable within one search only."""
+
+
+class SearchResult(Entity):
+    """Best first."""
+
+    hits: tuple[SearchHit, ...]
+    without_meaning: str | None = None
+    """Why only words were compared although meaning was asked for too."""
 
 
 class Manas(Entity):

@@ -1,0 +1,321 @@
+"""What the user does with notes."""
+
+from collections.abc import Sequence
+
+from domain.entities.llm import LlmTaskKind
+from domain.entities.note import (
+    MAX_TAG_CHARACTERS,
+    Note,
+    NoteDetails,
+    NoteDraft,
+    NoteLine,
+    ParsedNote,
+    clean_title,
+    hash_content,
+    normal_tag,
+)
+from domain.errors import InvalidRequest, NoteNotFound
+from domain.repositories.cards import CardRepository
+from domain.repositories.identity import Identities
+from domain.repositories.knowledge import KnowledgeRepository
+from domain.repositories.note_changes import NoteChanges
+from domain.repositories.note_parser import NoteParser
+from domain.repositories.notes import NoteRepository
+from domain.usecases.scheduler import SetForegroundKindUseCase
+
+UNTITLED = "Untitled"
+_TITLE_FROM_LINE = 80
+_MOST_BACKLINKS = 200
+_GENERATED = ("gana", "nataraj")
+
+
+class ComposeNote:
+    """Makes a note of a draft: title, tags and links are read out of the text. Nothing is stored."""
+
+    def __init__(self, parser: NoteParser, identities: Identities) -> None:
+        self._parser = parser
+        self._identities = identities
+
+    def __call__(self, draft: NoteDraft) -> Note:
+        """Raises `InvalidRequest`. What a model wrote cannot tag itself: only the draft's tags count then."""
+        _check_text(draft.text)
+        parsed = self._parser.parse(draft.text)
+        generated = draft.source in _GENERATED
+        text = draft.text.replace("\0", "") if generated else parsed.text
+        title = clean_title(draft.title) or (parsed.title if not generated else "") or title_of(text)
+        tags = _tags((*draft.tags, *(() if generated else parsed.tags)))
+        now = self._identities.now()
+        return Note(
+            id=self._identities.new_id(),
+            title=title,
+            text=text,
+            tags=tags,
+            aliases=tuple(dict.fromkeys((*draft.aliases, *(() if generated else parsed.aliases)))),
+            links=parsed.links,
+            source=draft.source,
+            origin=draft.origin,
+            created_at=draft.created_at or parsed.created_at or now,
+            changed_at=now,
+            content_hash=hash_content(title, text, tags),
+        )
+
+
+class CreateNoteUseCase:
+    """Keeps a new note; its vector and its extraction are queued with it."""
+
+    def __init__(self, compose: ComposeNote, notes: NoteRepository, changes: NoteChanges) -> None:
+        self._compose = compose
+        self._notes = notes
+        self._changes = changes
+
+    async def __call__(self, draft: NoteDraft) -> Note:
+        """Raises `InvalidRequest` for an empty note."""
+        if not draft.text.strip() and not draft.title.strip():
+            raise InvalidRequest("The note is empty. Write a title or a text.")
+        note = self._compose(draft)
+        await self._notes.save([note])
+        self._changes.announce([note.id])
+        return note
+
+
+class EditNoteUseCase:
+    """Changes a note. Tags and links in the text are read anew; other tags stay unless they are given."""
+
+    def __init__(
+        self, parser: NoteParser, notes: NoteRepository, identities: Identities, changes: NoteChanges
+    ) -> None:
+        self._parser = parser
+        self._notes = notes
+        self._identities = identities
+        self._changes = changes
+
+    async def __call__(
+        self,
+        note_id: str,
+        *,
+        title: str | None = None,
+        text: str | None = None,
+        tags: Sequence[str] | None = None,
+        aliases: Sequence[str] | None = None,
+    ) -> Note:
+        """`tags` are all that are not in the text. A title that came from the text follows it, unless one is given.
+
+        Raises `NoteNotFound`, `InvalidRequest`. Nothing is saved, and no time changes, if nothing is new.
+        """
+        old = await self._notes.get(note_id)
+        _check_text(text or "")
+        before = self._parser.parse(old.text)
+        after = before if text is None else self._parser.parse(text)
+        if title is None:
+            title = old.title if old.title != _own_title(before) else _own_title(after)
+        title = clean_title(title) or _own_title(after)
+        own_tags = tags if tags is not None else [tag for tag in old.tags if tag not in before.text_tags]
+        new_tags = _tags((*own_tags, *after.tags))
+        new = old.model_copy(
+            update={
+                "title": title,
+                "text": after.text,
+                "tags": new_tags,
+                "aliases": old.aliases if aliases is None else tuple(dict.fromkeys(aliases)),
+                "links": after.links,
+                "content_hash": hash_content(title, after.text, new_tags),
+            }
+        )
+        if new == old:
+            return old
+        new = new.model_copy(update={"changed_at": self._identities.now()})
+        await self._notes.save([new])
+        self._changes.announce([new.id])
+        return new
+
+    async def document(self, note_id: str) -> str:
+        """The note as one text for an editor, its title and other tags above it. Raises `NoteNotFound`."""
+        note = await self._notes.get(note_id)
+        inside = self._parser.parse(note.text).text_tags
+        tags = [tag for tag in note.tags if tag not in inside]
+        front = {"title": note.title, "tags": tags, "aliases": list(note.aliases)}
+        return self._parser.render(front, note.text)
+
+    async def rewrite(self, note_id: str, document: str) -> Note:
+        """Takes such a text back. Raises `InvalidRequest`, and changes nothing, if what is above it cannot be read."""
+        _check_text(document)
+        parsed = self._parser.parse(document)
+        if parsed.flaws:
+            raise InvalidRequest(f"The note was not saved. {parsed.flaws[0]}")
+        own_tags = [tag for tag in parsed.tags if tag not in parsed.text_tags]
+        return await self(
+            note_id,
+            title=parsed.title or "",
+            text=parsed.text.removeprefix("\n"),
+            tags=own_tags,
+            aliases=parsed.aliases,
+        )
+
+
+class TagNoteUseCase:
+    """Adds and removes tags that are not in the text."""
+
+    def __init__(self, edit: EditNoteUseCase, notes: NoteRepository, parser: NoteParser) -> None:
+        self._edit = edit
+        self._notes = notes
+        self._parser = parser
+
+    async def __call__(self, note_id: str, add: Sequence[str], remove: Sequence[str]) -> Note:
+        """Raises `NoteNotFound`, and `InvalidRequest` for a tag to remove that is written in the text."""
+        note = await self._notes.get(note_id)
+        inside = self._parser.parse(note.text).text_tags
+        gone = {normal_tag(tag) for tag in remove}
+        if stuck := sorted(gone.intersection(inside)):
+            raise InvalidRequest(
+                f"The tag {stuck[0]} is written in the text of the note. Remove it there: uniun notes edit {note_id}"
+            )
+        kept = [tag for tag in note.tags if tag not in inside and tag not in gone]
+        return await self._edit(note_id, tags=[*kept, *add])
+
+
+class DeleteNoteUseCase:
+    """Deletes a note with everything that it had asserted, and the cards of the deck that were made of it."""
+
+    def __init__(self, notes: NoteRepository, cards: CardRepository) -> None:
+        self._notes = notes
+        self._cards = cards
+
+    async def __call__(self, note_id: str) -> None:
+        """Raises `NoteNotFound`. A file that it came from stays, and comes back with the next import."""
+        await self._notes.delete(note_id)
+        await self._cards.forget_notes([note_id])
+
+
+class FindNoteUseCase:
+    """What the user typed to the id of one note."""
+
+    def __init__(self, notes: NoteRepository) -> None:
+        self._notes = notes
+
+    async def __call__(self, reference: str) -> str:
+        """An id, the beginning of one (four characters or more), or a title, whatever its case.
+
+        Raises `NoteNotFound`, and `InvalidRequest` if several fit.
+        """
+        if await self._notes.many([reference]):
+            return reference
+        wanted = clean_title(reference)
+        hits = await self._notes.search(wanted, limit=100) if wanted else ()
+        found = [hit.note_id for hit in hits if hit.title.casefold() == wanted.casefold()]
+        if not found and len(reference) >= 4:
+            found = [each for each in await self._notes.note_ids(None) if each.startswith(reference.lower())]
+        if len(found) > 1:
+            some = ", ".join(each[:12] for each in found[:5])
+            raise InvalidRequest(
+                f"{len(found)} notes are called {reference}. Name one by its id, of which these are the beginnings: {some}."
+            )
+        if not found:
+            raise NoteNotFound(f"There is no note {reference}. List them with: uniun notes list")
+        return found[0]
+
+
+class GetNoteUseCase:
+    """A note with what is known about it."""
+
+    def __init__(self, notes: NoteRepository, knowledge: KnowledgeRepository) -> None:
+        self._notes = notes
+        self._knowledge = knowledge
+
+    async def __call__(self, note_id: str) -> NoteDetails:
+        """Raises `NoteNotFound`."""
+        note = await self._notes.get(note_id)
+        links = await self._notes.links_to(note_id)
+        sources = tuple(dict.fromkeys(link.source_id for link in links if link.source_id != note_id))
+        return NoteDetails(
+            note=note,
+            links=await self._notes.links_from(note_id),
+            backlinks=tuple(_line(each) for each in await self._notes.many(sources[:_MOST_BACKLINKS])),
+            concepts=await self._knowledge.concepts_of([note_id]),
+            summary=await self._knowledge.summary(note_id),
+            pending=await self._knowledge.pending_of(note_id),
+        )
+
+
+class OpenNoteUseCase:
+    """The user looks at a note: what is still to be read of it comes first."""
+
+    def __init__(self, get: GetNoteUseCase, set_foreground: SetForegroundKindUseCase) -> None:
+        self._get = get
+        self._set_foreground = set_foreground
+
+    async def __call__(self, note_id: str) -> NoteDetails:
+        """Hoists the note's extraction until `close`; submitting one is the caller's, when there is one `pending`.
+
+        Raises `NoteNotFound`.
+        """
+        details = await self._get(note_id)
+        self._set_foreground(LlmTaskKind.EXTRACT, note_id)
+        return details
+
+    def close(self) -> None:
+        """The user looks elsewhere."""
+        self._set_foreground(None)
+
+
+class ListNotesUseCase:
+    """Notes and tags, to choose from."""
+
+    def __init__(self, notes: NoteRepository) -> None:
+        self._notes = notes
+
+    async def __call__(
+        self, *, tag: str | None = None, manas_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> tuple[NoteLine, ...]:
+        """Newest change first. A tag finds those nested below it too."""
+        wanted = normal_tag(tag) if tag is not None else None
+        return await self._notes.lines(tag=wanted, manas_id=manas_id, limit=limit, offset=offset)
+
+    async def tags(self) -> dict[str, int]:
+        """Tag to number of notes, most used first."""
+        counts = await self._notes.tags()
+        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    async def count(self) -> int:
+        """Of all notes."""
+        return await self._notes.count()
+
+
+def title_of(text: str) -> str:
+    """The first line that says something, as a title."""
+    for line in text.split("\n", 200)[:200]:
+        if title := clean_title(line.strip().lstrip("#>*-+ \t")):
+            return title if len(title) <= _TITLE_FROM_LINE else f"{title[:_TITLE_FROM_LINE].rstrip()}…"
+    return UNTITLED
+
+
+def _own_title(parsed: ParsedNote) -> str:
+    return parsed.title or title_of(parsed.text)
+
+
+def _tags(tags: Sequence[str]) -> tuple[str, ...]:
+    normal = {normal_tag(tag) for tag in tags} - {""}
+    if too_long := next((tag for tag in normal if len(tag) > MAX_TAG_CHARACTERS), None):
+        raise InvalidRequest(
+            f"The tag {too_long[:20]}… has more than {MAX_TAG_CHARACTERS} characters. Shorten it."
+        )
+    return tuple(sorted(normal))
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"Character {error.start + 1} of the note is half a character, or a byte that was not UTF-8. Remove it."
+        ) from None
+
+
+def _line(note: Note) -> NoteLine:
+    return NoteLine(
+        id=note.id,
+        title=note.title,
+        tags=note.tags,
+        source=note.source,
+        changed_at=note.changed_at,
+        characters=len(note.text),
+    )

@@ -1,0 +1,74 @@
+"""Finding notes by their words, by what they mean, or by both."""
+
+from collections.abc import Sequence
+
+from domain.entities.note import SearchHit, SearchMode, SearchResult
+from domain.errors import InvalidRequest, ModelError, QueueFull
+from domain.repositories.embedder import Embedder
+from domain.repositories.notes import NoteRepository
+from domain.repositories.vectors import VectorRepository
+
+RANK_OFFSET = 60
+"""The constant of reciprocal rank fusion, as its authors chose it."""
+_POOL = 50
+"""Of each list, so many are fused at least."""
+_SNIPPET_CHARACTERS = 200
+
+
+class SearchNotesUseCase:
+    """One search over all notes or over those of a Manas."""
+
+    def __init__(self, notes: NoteRepository, vectors: VectorRepository, embedder: Embedder) -> None:
+        self._notes = notes
+        self._vectors = vectors
+        self._embedder = embedder
+
+    async def __call__(
+        self, query: str, *, mode: SearchMode = "words", manas_id: str | None = None, limit: int = 20
+    ) -> SearchResult:
+        """Best first. With `both`, words alone do if the embedder is not to be had; `meaning` raises its `ModelError`.
+
+        Raises `InvalidRequest` for an empty query.
+        """
+        if not query.strip():
+            raise InvalidRequest("There is nothing to search for. Type a word.")
+        if mode == "words":
+            return SearchResult(hits=await self._notes.search(query, manas_id=manas_id, limit=limit))
+        if mode == "meaning":
+            return SearchResult(hits=await self._by_meaning(query, manas_id, limit))
+        pool = max(limit, _POOL)
+        words = await self._notes.search(query, manas_id=manas_id, limit=pool)
+        try:
+            meaning = await self._by_meaning(query, manas_id, pool)
+        except (ModelError, QueueFull) as error:
+            return SearchResult(hits=words[:limit], without_meaning=str(error))
+        return SearchResult(hits=fuse_ranks(words, meaning)[:limit])
+
+    async def _by_meaning(self, query: str, manas_id: str | None, limit: int) -> tuple[SearchHit, ...]:
+        vector = await self._embedder.embed(query)
+        nearest = dict(await self._vectors.nearest(vector, manas_id=manas_id, limit=limit))
+        return tuple(
+            SearchHit(
+                note_id=note.id,
+                title=note.title,
+                snippet=" ".join(note.text[: 2 * _SNIPPET_CHARACTERS].split())[:_SNIPPET_CHARACTERS],
+                score=nearest[note.id],
+            )
+            for note in await self._notes.many(tuple(nearest))
+        )
+
+
+def fuse_ranks(*rankings: Sequence[SearchHit]) -> tuple[SearchHit, ...]:
+    """Reciprocal rank fusion (Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual
+    Rank Learning Methods, SIGIR 2009): scores of different kinds are not comparable, ranks are.
+
+    A hit keeps the snippet of the first ranking that has it.
+    """
+    scores: dict[str, float] = {}
+    hits: dict[str, SearchHit] = {}
+    for ranking in rankings:
+        for rank, hit in enumerate(ranking, start=1):
+            scores[hit.note_id] = scores.get(hit.note_id, 0.0) + 1 / (RANK_OFFSET + rank)
+            hits.setdefault(hit.note_id, hit)
+    best = sorted(hits.values(), key=lambda hit: (-scores[hit.note_id], hit.note_id))
+    return tuple(hit.model_copy(update={"score": scores[hit.note_id]}) for hit in best)
