@@ -111,6 +111,11 @@ class Engine:
         return self._loop.run(job, produced, at).model_dump(mode="json")
 
 
+def _ping(line: Line) -> Line:
+    """A sign of life of the thread that does the work."""
+    return {}
+
+
 def _open(backend: str, path: Path, options: EngineOptions) -> Backend:
     if backend == "llama.cpp":
         from data.inference.llama_backend import LlamaBackend

@@ -16,7 +16,7 @@ from domain.errors import (
 MAX_LINE_BYTES = 64 * 1024 * 1024
 
 Line = dict[str, Any]
-"""To the engine: `do` is load, unload, run, stop or forget. From it: `id` of the call and one of `at` (a boundary:
+"""To the engine: `do` is load, unload, run, stop, forget or ping. From it: `id` of the call and one of `at` (a boundary:
 prefilled tokens, prompt tokens, tokens done, the new token or none, new text), `done` (the result) or `error`."""
 
 _ERRORS: dict[str, type[UniunError]] = {

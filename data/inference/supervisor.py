@@ -1,6 +1,7 @@
 """The runner that everything else sees: one engine process, started at the first load and replaced when it is lost."""
 
 import asyncio
+import contextlib
 import importlib.metadata
 import importlib.util
 import platform
@@ -53,6 +54,9 @@ class EngineRunner:
         self._stop_early: str | None = None
         """A stop that came before its run: the next run of this job ends at its first boundary."""
         self._calls = 0
+        self._line = asyncio.Lock()
+        """Held while somebody speaks with the process."""
+        self._watching: asyncio.Task[None] | None = None
         self._starts: deque[float] = deque(maxlen=options.start_limit)
         """When processes were started since a job last finished."""
 
@@ -118,7 +122,8 @@ class EngineRunner:
         process = self._process
         self._running, self._stop_early = job.id, None
         try:
-            outcome = await self._run(process, request, state, emit)
+            async with self._line:
+                outcome = await self._run(process, request, state, emit)
         finally:
             self._running = None
             if not process.alive:
@@ -143,6 +148,8 @@ class EngineRunner:
 
     async def aclose(self) -> None:
         self._resident = None
+        if self._watching is not None:
+            self._watching.cancel()
         process, self._process = self._process, None
         if process is not None:
             await process.close()
@@ -151,9 +158,10 @@ class EngineRunner:
 
     async def _call(self, process: EngineProcess, line: Line, limit_s: float, doing: str) -> Line:
         """One question, one answer."""
-        call = self._next_call()
-        process.send({"id": call, **line})
-        return await self._answer(process, await process.receive(limit_s, doing), call, doing)
+        async with self._line:
+            call = self._next_call()
+            process.send({"id": call, **line})
+            return await self._answer(process, await process.receive(limit_s, doing), call, doing)
 
     async def _run(
         self, process: EngineProcess, request: Line, job: _Job, emit: Callable[[RunnerProgress], None]
@@ -236,7 +244,18 @@ class EngineRunner:
             )
         self._starts.append(now)
         self._process = await EngineProcess.start()
+        if self._watching is not None:
+            self._watching.cancel()
+        self._watching = asyncio.create_task(self._watch_idle(self._process))
         return self._process
+
+    async def _watch_idle(self, process: EngineProcess) -> None:
+        """A process that hangs while nobody wants anything is killed now, so that the next job need not find it out."""
+        while process.alive:
+            await asyncio.sleep(self._options.watchdog_s)
+            if not self._line.locked():  # else whoever speaks with it watches it
+                with contextlib.suppress(EngineLost):
+                    await self._call(process, {"do": "ping"}, self._options.watchdog_s, "idling")
 
     def _choose(self, model: InstalledModel) -> tuple[str, Path]:
         """The back-end for a model on this machine, and the files that it reads."""

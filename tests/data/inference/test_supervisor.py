@@ -91,6 +91,19 @@ def test_a_hanging_engine_is_found_killed_and_replaced(rig: Rig) -> None:
     assert rig.run(rig.job(id="struck"))[0].text == rig.whole(GREEDY).text
 
 
+def test_an_engine_that_hangs_while_idle_is_killed_before_anybody_needs_it(smollm2: InstalledModel) -> None:
+    rig = make_rig("llama.cpp", smollm2, kv_budget_bytes=1 << 20, watchdog_s=1.0)
+    rig.load()
+    process = engine(rig)._process
+    assert process is not None
+    strike(engine(rig), signal.SIGSTOP)
+    rig.loop.run(process._process.wait())
+    assert engine(rig).pid is None
+    with pytest.raises(EngineLost):
+        rig.run(rig.job())
+    rig.close()
+
+
 def test_an_engine_that_died_while_idle_is_found_at_the_next_run(rig: Rig) -> None:
     strike(engine(rig))
     with pytest.raises(EngineLost):
