@@ -57,6 +57,11 @@ class GanaDraft(Entity):
     agentic: bool = False
     """May call tools over the graph, at most four rounds."""
 
+    @property
+    def needs_app(self) -> bool:
+        """The background process does not run it: it calls tools, or it tells somebody outside what it wrote."""
+        return self.agentic or self.webhook is not None
+
     @model_validator(mode="after")
     def _one_trigger(self) -> "GanaDraft":
         if self.input_tag is not None and self.input_manas_id is not None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from domain.entities.llm import FinishReason, Message
 from domain.entities.nataraj import MAX_CARD_WORDS
 from domain.prompts.fences import fenced
-from domain.prompts.thinking import without_thinking
 
 MAX_CARD_CHARACTERS = 600
 """A second bound, for scripts that put no spaces between words."""
@@ -33,8 +32,8 @@ def messages(notes: Sequence[tuple[str, str]]) -> tuple[Message, ...]:
 
 
 def read_card(answer: str, finish_reason: FinishReason) -> str:
-    """The card's text within its bounds; empty when the model said that the notes share nothing."""
-    text = " ".join(without_thinking(answer).split())
+    """The card's text within its bounds (the answer is given without its thinking); empty when the model said that the notes share nothing."""
+    text = " ".join(answer.split())
     if _REFUSAL.match(text) or _SHOUTED.match(text):
         return ""
     return cut_to_card(text, unfinished=finish_reason == "length")

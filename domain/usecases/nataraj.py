@@ -13,10 +13,12 @@ from domain.prompts.titles import title_of
 from domain.repositories.cards import CardRepository
 from domain.repositories.identity import Identities
 from domain.repositories.model_store import ModelStore
+from domain.repositories.note_changes import NoteChanges
 from domain.repositories.notes import NoteRepository
 from domain.usecases.combinations import Combination, CombinationSampler
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
 from domain.usecases.text_budget import cut_middle
+from domain.usecases.thinking import answer_only
 
 MAX_FILL = 50
 TRIES_PER_CARD = 4
@@ -118,7 +120,7 @@ class NatarajGenerator:
             max_tokens=CARD_TOKENS,
             on_event=on_event,
         )
-        return prompt.read_card(result.text, result.finish_reason)
+        return prompt.read_card(answer_only(result.text), result.finish_reason)
 
     async def _resurface(self, scope: str, count: int) -> list[Card]:
         back: list[Card] = []
@@ -171,11 +173,16 @@ class KeepCardUseCase:
     """A card becomes a note."""
 
     def __init__(
-        self, cards: CardRepository, notes: NoteRepository, compose: Callable[[NoteDraft], Note]
+        self,
+        cards: CardRepository,
+        notes: NoteRepository,
+        compose: Callable[[NoteDraft], Note],
+        changes: NoteChanges,
     ) -> None:
         self._cards = cards
         self._notes = notes
         self._compose = compose
+        self._changes = changes
 
     async def __call__(self, card_id: str) -> Note:
         """The note, linked to the notes that it came from. Keeping a card twice gives the same note.
@@ -195,6 +202,7 @@ class KeepCardUseCase:
         # The card's id, so that a crash between the two writes below leaves no second note behind.
         note = self._compose(draft).model_copy(update={"id": card.id})
         await self._notes.save([note])
+        self._changes.announce([note.id])
         await self._cards.set_state(card.id, "kept", note.id)
         return note
 

@@ -62,6 +62,14 @@ class ThinkingFold:
             said.append(text)
 
 
+def answer_only(text: str) -> str:
+    """A whole answer without its thinking."""
+    fold = ThinkingFold()
+    fold.feed(text)
+    fold.end()
+    return fold.answer.strip()
+
+
 def _beginning_of_tag(text: str, tags: tuple[str, ...]) -> int:
     """Length of the longest end of the text with which one of the tags begins."""
     longest = max(map(len, tags)) - 1
