@@ -1,0 +1,39 @@
+"""Everything, outside of the database."""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Protocol
+
+from domain.entities.entity import Entity
+
+
+class ArchiveWriter(Protocol):
+    """An archive that is being written. It counts as written only when its context is left without an error."""
+
+    async def put_documents(self, folder: str, documents: Sequence[tuple[str, str]]) -> None:
+        """(title, Markdown) of files below a folder; whatever a title says, its file is in there, under a name of its own."""
+        ...
+
+    async def put(self, section: str, entities: Sequence[Entity]) -> None:
+        """More of a section; every section is put in one go or in several, one after another."""
+        ...
+
+
+class Archives(Protocol):
+    """Makes them."""
+
+    def create(self, folder: Path, *, force: bool) -> AbstractAsyncContextManager[ArchiveWriter]:
+        """Raises `InvalidRequest` if the folder holds something and is not to be forced, `UniunError` if the disk is full."""
+        ...
+
+
+class Backups(Protocol):
+    """Copies of the database, made while it is used."""
+
+    async def write(self, target: Path) -> int:
+        """Bytes written, after the copy was opened and checked.
+
+        Raises `InvalidRequest` if the target exists or the database is no file, `DatabaseError`.
+        """
+        ...
