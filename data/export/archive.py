@@ -118,6 +118,7 @@ def _prepare(folder: Path, force: bool) -> Path:
         raise InvalidRequest(
             f"The folder {folder} is not empty. Name another one, or add --force to write into it."
         )
+    return folder
 
 
 @contextmanager

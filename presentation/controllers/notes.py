@@ -1,0 +1,216 @@
+"""Notes and sets of notes, for every face."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+
+from domain.entities.note import (
+    ImportProgress,
+    ImportReport,
+    Manas,
+    Note,
+    NoteDetails,
+    NoteDraft,
+    NoteLine,
+    SearchMode,
+    SearchResult,
+)
+from domain.errors import UniunError
+from domain.usecases.importing import ImportFolderUseCase
+from domain.usecases.manases import (
+    ChangeManasUseCase,
+    CreateManasUseCase,
+    DeleteManasUseCase,
+    ListManasesUseCase,
+)
+from domain.usecases.notes import (
+    CreateNoteUseCase,
+    DeleteNoteUseCase,
+    EditNoteUseCase,
+    FindNoteUseCase,
+    GetNoteUseCase,
+    ListNotesUseCase,
+    OpenNoteUseCase,
+    TagNoteUseCase,
+)
+from domain.usecases.search import SearchNotesUseCase
+
+
+class NotesController:
+    """Needs no language model. A `reference` is an id, the beginning of one, or a title."""
+
+    def __init__(
+        self,
+        create: CreateNoteUseCase,
+        edit: EditNoteUseCase,
+        tag: TagNoteUseCase,
+        delete: DeleteNoteUseCase,
+        find: FindNoteUseCase,
+        get: GetNoteUseCase,
+        list_notes: ListNotesUseCase,
+        search: SearchNotesUseCase,
+        import_folder: ImportFolderUseCase,
+        manases: ListManasesUseCase,
+    ) -> None:
+        self._create = create
+        self._edit = edit
+        self._tag = tag
+        self._delete = delete
+        self._find = find
+        self._get = get
+        self._list = list_notes
+        self._search = search
+        self._import = import_folder
+        self._manases = manases
+
+    async def add(self, text: str, *, title: str = "", tags: Sequence[str] = ()) -> Note:
+        """Keeps a new note."""
+        return await self._create(NoteDraft(title=title, text=text, tags=tuple(tags)))
+
+    async def show(self, reference: str) -> NoteDetails:
+        """With links, backlinks and what was read in it."""
+        return await self._get(await self._find(reference))
+
+    async def begin_edit(self, reference: str) -> tuple[str, str]:
+        """(id, text for an editor, with title and tags above it)."""
+        note_id = await self._find(reference)
+        return note_id, await self._edit.document(note_id)
+
+    async def finish_edit(self, note_id: str, document: str) -> Note:
+        """Takes that text back."""
+        return await self._edit.rewrite(note_id, document)
+
+    async def change(
+        self,
+        note_id: str,
+        *,
+        title: str | None = None,
+        text: str | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> Note:
+        """What is not given stays."""
+        return await self._edit(note_id, title=title, text=text, tags=tags)
+
+    async def tag(self, reference: str, add: Sequence[str], remove: Sequence[str]) -> Note:
+        """Adds and removes tags."""
+        return await self._tag(await self._find(reference), add, remove)
+
+    async def delete(self, reference: str) -> Note:
+        """Returns what it was."""
+        details = await self._get(await self._find(reference))
+        await self._delete(details.note.id)
+        return details.note
+
+    async def list(
+        self, *, tag: str | None = None, manas: str | None = None, limit: int = 100, offset: int = 0
+    ) -> tuple[NoteLine, ...]:
+        """Newest change first. `manas` is an id or a name."""
+        scope = (await self._manases.get(manas)).id if manas is not None else None
+        return await self._list(tag=tag, manas_id=scope, limit=limit, offset=offset)
+
+    async def count(self) -> int:
+        """Of all notes."""
+        return await self._list.count()
+
+    async def tags(self) -> dict[str, int]:
+        """Tag to number of notes, most used first."""
+        return await self._list.tags()
+
+    async def search(
+        self, query: str, *, mode: SearchMode = "words", manas: str | None = None, limit: int = 20
+    ) -> SearchResult:
+        """By words, by meaning, or both."""
+        scope = (await self._manases.get(manas)).id if manas is not None else None
+        return await self._search(query, mode=mode, manas_id=scope, limit=limit)
+
+    async def import_folder(
+        self, folder: Path, progress: Callable[[ImportProgress], None] = lambda step: None
+    ) -> ImportReport:
+        """Brings the notes up to date with the files."""
+        return await self._import(folder, progress)
+
+    def watch_folder(self, folder: Path) -> AsyncIterator[ImportReport]:
+        """And again after every change."""
+        return self._import.watch(folder)
+
+
+class ManasController:
+    """Named sets of notes."""
+
+    def __init__(
+        self,
+        list_manases: ListManasesUseCase,
+        create: CreateManasUseCase,
+        delete: DeleteManasUseCase,
+        change: ChangeManasUseCase,
+        find: FindNoteUseCase,
+    ) -> None:
+        self._list = list_manases
+        self._create = create
+        self._delete = delete
+        self._change = change
+        self._find = find
+
+    async def list(self) -> tuple[Manas, ...]:
+        """By name."""
+        return await self._list()
+
+    async def create(self, name: str) -> Manas:
+        """An empty one."""
+        return await self._create(name)
+
+    async def delete(self, reference: str) -> Manas:
+        """By id or name; the notes stay."""
+        return await self._delete(reference)
+
+    async def add(
+        self, reference: str, notes: Sequence[str], *, tag: str | None = None, query: str | None = None
+    ) -> Manas:
+        """Notes by reference, by tag, by search, or all of these."""
+        note_ids = [await self._find(note) for note in notes]
+        return await self._change.add(reference, note_ids=note_ids, tag=tag, query=query)
+
+    async def remove(
+        self, reference: str, notes: Sequence[str], *, tag: str | None = None, query: str | None = None
+    ) -> Manas:
+        """Like `add`."""
+        note_ids = [await self._find(note) for note in notes]
+        return await self._change.remove(reference, note_ids=note_ids, tag=tag, query=query)
+
+
+class OpenNoteController:
+    """The note that the user looks at, in a face that stays open: it is read before the others that wait.
+
+    `extract` reads one note of the list and is told that the user looks at it.
+    """
+
+    def __init__(self, open_note: OpenNoteUseCase, extract: Callable[[str], Awaitable[object]]) -> None:
+        self._open = open_note
+        self._extract = extract
+        self._reading: dict[str, asyncio.Task[None]] = {}
+
+    async def open(self, note_id: str) -> NoteDetails:
+        """The surface is this note until `close`, or until another is opened."""
+        details = await self._open(note_id)
+        if details.pending is not None and note_id not in self._reading:
+            self._reading[note_id] = asyncio.create_task(self._read(note_id))
+        return details
+
+    def close(self) -> None:
+        """The user looks elsewhere; what is being read goes on, as one among others."""
+        self._open.close()
+
+    async def aclose(self) -> None:
+        """Stops reading; what was not read is still on the list."""
+        self.close()
+        for task in self._reading.values():
+            task.cancel()
+        await asyncio.gather(*self._reading.values(), return_exceptions=True)
+
+    async def _read(self, note_id: str) -> None:
+        try:
+            with contextlib.suppress(UniunError):  # the backfill comes back to it, and tells why it fails
+                await self._extract(note_id)
+        finally:
+            del self._reading[note_id]
