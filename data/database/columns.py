@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect, MetaData, Text
+from sqlalchemy import JSON, DateTime, Dialect, MetaData, Text
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import SQLModel
 
@@ -64,12 +64,21 @@ def storable(text: str) -> str:
     return text
 
 
-def storable_json(value: Any) -> Any:
-    """The same for what is kept as JSON: lists, dictionaries and texts."""
+class SafeJson(TypeDecorator[Any]):
+    """Lists, dictionaries and texts, with the same care."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        return _storable_json(value)
+
+
+def _storable_json(value: Any) -> Any:
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, list | tuple):
-        return [storable_json(item) for item in value]
+        return [_storable_json(item) for item in value]
     if isinstance(value, dict):
-        return {storable(str(key)): storable_json(item) for key, item in value.items()}
+        return {storable(str(key)): _storable_json(item) for key, item in value.items()}
     return value

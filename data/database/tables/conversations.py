@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey
+from sqlalchemy import ForeignKey
 from sqlmodel import Field
 
-from data.database.columns import Row, SafeText, UtcDateTime
+from data.database.columns import Row, SafeJson, SafeText, UtcDateTime
 
 
 class ConversationRow(Row, table=True):
@@ -39,7 +39,7 @@ class MessageRow(Row, table=True):
     error: str | None = Field(sa_type=SafeText)
     model: str | None = Field(sa_type=SafeText)
     created_at: datetime = Field(sa_type=UtcDateTime)
-    citations: list[dict[str, Any]] = Field(sa_type=JSON)
+    citations: list[dict[str, Any]] = Field(sa_type=SafeJson)
     content: str = Field(sa_type=SafeText)
     thinking: str = Field(sa_type=SafeText)
     folded: str = Field(sa_type=SafeText)

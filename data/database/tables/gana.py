@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, UniqueConstraint
+from sqlalchemy import ForeignKey, UniqueConstraint
 from sqlmodel import Field
 
-from data.database.columns import Row, SafeText, UtcDateTime
+from data.database.columns import Row, SafeJson, SafeText, UtcDateTime
 
 
 class GanaRow(Row, table=True):
@@ -14,7 +14,7 @@ class GanaRow(Row, table=True):
 
     id: str = Field(sa_type=SafeText, primary_key=True)
     name: str = Field(sa_type=SafeText, index=True)
-    draft: dict[str, Any] = Field(sa_type=JSON)
+    draft: dict[str, Any] = Field(sa_type=SafeJson)
     enabled: bool
     cursor: datetime | None = Field(sa_type=UtcDateTime)
     due_at: datetime | None = Field(sa_type=UtcDateTime, index=True)
@@ -42,7 +42,7 @@ class GanaRunRow(Row, table=True):
     status: str = Field(sa_type=SafeText, index=True)
     reason: str | None = Field(sa_type=SafeText)
     detail: str = Field(sa_type=SafeText)
-    input_note_ids: list[str] = Field(sa_type=JSON)
+    input_note_ids: list[str] = Field(sa_type=SafeJson)
     output_note_id: str | None = Field(sa_type=SafeText)
     output: str = Field(sa_type=SafeText)
     started_at: datetime = Field(sa_type=UtcDateTime, index=True)

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import JSON, ForeignKey, UniqueConstraint
+from sqlalchemy import ForeignKey, UniqueConstraint
 from sqlmodel import Field
 
-from data.database.columns import Row, SafeText, UtcDateTime
+from data.database.columns import Row, SafeJson, SafeText, UtcDateTime
 
 
 class CardRow(Row, table=True):
@@ -18,7 +18,7 @@ class CardRow(Row, table=True):
     scope: str = Field(sa_type=SafeText)
     combination: str = Field(sa_type=SafeText)
     """The note ids, sorted, as one text: the card's identity within its scope."""
-    note_ids: list[str] = Field(sa_type=JSON)
+    note_ids: list[str] = Field(sa_type=SafeJson)
     text: str = Field(sa_type=SafeText)
     state: str = Field(sa_type=SafeText, index=True)
     note_id: str | None = Field(sa_type=SafeText)

@@ -6,10 +6,10 @@ The full-text index, `note_search`, differs between the databases and is made by
 
 from datetime import datetime
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, LargeBinary
+from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary
 from sqlmodel import Field
 
-from data.database.columns import Row, SafeText, UtcDateTime
+from data.database.columns import Row, SafeJson, SafeText, UtcDateTime
 
 
 class NoteRow(Row, table=True):
@@ -28,9 +28,9 @@ class NoteRow(Row, table=True):
     content_hash: str = Field(sa_type=SafeText)
     characters: int
     title: str = Field(sa_type=SafeText)
-    tags: list[str] = Field(sa_type=JSON)
-    aliases: list[str] = Field(sa_type=JSON)
-    links: list[str] = Field(sa_type=JSON)
+    tags: list[str] = Field(sa_type=SafeJson)
+    aliases: list[str] = Field(sa_type=SafeJson)
+    links: list[str] = Field(sa_type=SafeJson)
     text: str = Field(sa_type=SafeText)
 
 

@@ -1,0 +1,14 @@
+"""Numbers that only grow."""
+
+from sqlalchemy import update
+from sqlmodel import Session
+
+from data.database.rows import table
+from data.database.tables.notes import CounterRow
+
+
+def next_value(session: Session, name: str) -> int:
+    """In the order of the commits: whoever has seen a value has seen all that carry a smaller one."""
+    counter = table(CounterRow)
+    grown = update(counter).where(counter.c.name == name).values(value=counter.c.value + 1)
+    return int(session.connection().execute(grown.returning(counter.c.value)).scalar_one())

@@ -1,0 +1,116 @@
+"""Words of a text, the same for both databases: folded, without accents, and for every script.
+
+Scripts that are written without spaces, and emoji, are cut into overlapping pairs of characters, as Lucene's CJK analyzer does, so that
+a word within a sentence is found.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+MAX_WORD = 64
+MAX_QUERY_WORDS = 16
+MAX_QUERY_CHARACTERS = 1_000
+SNIPPET = 160
+_SNIPPET_REACH = 200_000
+
+# Accents of the Latin, Greek and Cyrillic scripts; points of the Hebrew and the Arabic. Others change the letter.
+_DROPPED = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\u2600-\u27bf\U0001f000-\U0001faff\U00020000-\U0003ffff]+"
+)
+
+
+def fold(text: str) -> str:
+    """As searches compare it: without case, without accents, with compatible characters made equal."""
+    if text.isascii():
+        return text.lower()
+    # Twice, because taking apart brings capitals back: № becomes No.
+    decomposed = unicodedata.normalize("NFKD", text.casefold()).casefold()
+    return unicodedata.normalize("NFC", _DROPPED.sub("", decomposed))
+
+
+def words(text: str) -> Iterator[str]:
+    """In order, with repetitions."""
+    for word in _word_pattern().findall(fold(text)):
+        if word.isascii() or not _UNSPACED.search(word):
+            yield word[:MAX_WORD]
+        else:
+            for part, unspaced in _parts(word):
+                yield from _pairs(part) if unspaced else (part[:MAX_WORD],)
+
+
+def query_words(query: str) -> list[tuple[str, bool]]:
+    """(word, whether it is the beginning of one) that a note must all have; none if the query has no words."""
+    found: dict[tuple[str, bool], None] = {}
+    for word in _word_pattern().findall(fold(query[:MAX_QUERY_CHARACTERS])):
+        for part, unspaced in _parts(word):
+            if not unspaced or len(part) == 1:
+                found[part[:MAX_WORD], True] = None
+            else:
+                found.update({(pair, False): None for pair in _pairs(part)[:-1]})
+    return list(found)[:MAX_QUERY_WORDS]
+
+
+def snippet(text: str, wanted: Sequence[tuple[str, bool]]) -> str:
+    """The words around the first match, in one line; the beginning if there is none."""
+    text = text[:_SNIPPET_REACH]
+    at = _first_match(text, wanted)
+    start = max(0, at - SNIPPET // 3)
+    if start > 0:
+        space = text.find(" ", start, at)
+        start = space + 1 if space >= 0 else start
+    line = " ".join(text[start : start + SNIPPET].split())
+    before = "…" if start > 0 else ""
+    after = "…" if start + SNIPPET < len(text) else ""
+    return f"{before}{line}{after}"
+
+
+def _first_match(text: str, wanted: Sequence[tuple[str, bool]]) -> int:
+    if not wanted:
+        return 0
+    folded = fold(text)
+    spaced = "|".join(re.escape(word) for word, beginning in wanted if beginning)
+    unspaced = "|".join(re.escape(word) for word, beginning in wanted if not beginning)
+    pattern = "|".join(part for part in (rf"(?<!\w)(?:{spaced})" if spaced else "", unspaced) if part)
+    match = re.search(pattern, folded)
+    if match is None:
+        return 0
+    if len(folded) == len(text):
+        return match.start()
+    # Folding changed lengths: count characters until as much of the folded text is used up.
+    used = 0
+    for at, character in enumerate(text):
+        if used >= match.start():
+            return at
+        used += len(fold(character))
+    return 0
+
+
+def _parts(word: str) -> Iterator[tuple[str, bool]]:
+    """A word, cut where a script without spaces begins or ends."""
+    at = 0
+    for match in _UNSPACED.finditer(word):
+        if match.start() > at:
+            yield word[at : match.start()], False
+        yield match.group(), True
+        at = match.end()
+    if at < len(word):
+        yield word[at:], False
+
+
+def _pairs(part: str) -> list[str]:
+    """Every pair, and the last character alone, so that each character begins something that is indexed."""
+    return [part[at : at + 2] for at in range(len(part))]
+
+
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    """Letters, digits and the marks that belong to them; Python's \\w leaves the marks out."""
+    marks = "".join(
+        re.escape(chr(point)) for point in range(0x300, 0x10000) if unicodedata.category(chr(point))[0] == "M"
+    )
+    emoji = "\u2600-\u27bf\U0001f000-\U0001faff"
+    return re.compile(rf"(?:[^\W_]|[{marks}{emoji}])+")

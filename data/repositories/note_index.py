@@ -1,0 +1,95 @@
+"""The full-text index: FTS5 in SQLite, a tsvector with a GIN index in PostgreSQL."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import bindparam, text
+from sqlmodel import Session
+
+from data.database.rows import chunks, is_sqlite
+from data.repositories.full_text import words
+from domain.entities.note import Note
+
+# PostgreSQL's limits: a tsvector of 1 MB, positions below 16,384. A word's first places are enough for its rank.
+_DOCUMENT_BYTES = 700_000
+_MAX_POSITION = 16_383
+_PLACES = 8
+
+
+def index_notes(session: Session, notes: Sequence[tuple[int, Note]]) -> None:
+    """Enters or replaces notes by their numbers."""
+    unindex_notes(session, [number for number, _ in notes])
+    if is_sqlite(session):
+        statement = text(
+            "INSERT INTO note_search (rowid, title, tags, body) VALUES (:number, :title, :tags, :body)"
+        )
+        rows = [
+            {"number": number, **{column: " ".join(words) for column, words in _columns(note).items()}}
+            for number, note in notes
+        ]
+    else:
+        statement = text(
+            "INSERT INTO note_search (number, document) VALUES (:number, CAST(:document AS tsvector))"
+        )
+        rows = [{"number": number, "document": _document(note)} for number, note in notes]
+    if rows:
+        session.connection().execute(statement, rows)
+
+
+def unindex_notes(session: Session, numbers: Sequence[int]) -> None:
+    key = "rowid" if is_sqlite(session) else "number"
+    statement = text(f"DELETE FROM note_search WHERE {key} IN :numbers").bindparams(
+        bindparam("numbers", expanding=True)
+    )
+    for chunk in chunks(numbers):
+        session.connection().execute(statement, {"numbers": list(chunk)})
+
+
+def matches(
+    session: Session, wanted: Sequence[tuple[str, bool]], *, manas_id: str | None, limit: int
+) -> list[tuple[int, float]]:
+    """(note number, score), best first, of the notes that have all the words. Words hold letters and digits only."""
+    scope = (
+        "AND EXISTS (SELECT 1 FROM note JOIN manas_note ON manas_note.note_id = note.id "
+        "WHERE note.number = {number} AND manas_note.manas_id = :manas)"
+        if manas_id is not None
+        else ""
+    )
+    if is_sqlite(session):
+        query = " AND ".join(f'"{word}"{"*" if beginning else ""}' for word, beginning in wanted)
+        statement = (
+            "SELECT rowid, -bm25(note_search, 10.0, 5.0, 1.0) AS score FROM note_search WHERE note_search MATCH :query "
+            f"{scope.format(number='note_search.rowid')} ORDER BY score DESC, rowid DESC LIMIT :limit"
+        )
+    else:
+        query = " & ".join(f"'{word}'{':*' if beginning else ''}" for word, beginning in wanted)
+        statement = (
+            "SELECT number, ts_rank(document, CAST(:query AS tsquery), 1) AS score FROM note_search "
+            f"WHERE document @@ CAST(:query AS tsquery) {scope.format(number='note_search.number')} "
+            "ORDER BY score DESC, number DESC LIMIT :limit"
+        )
+    found = session.connection().execute(text(statement), {"query": query, "manas": manas_id, "limit": limit})
+    return [(int(number), float(score)) for number, score in found]
+
+
+def _columns(note: Note) -> dict[str, Iterable[str]]:
+    return {
+        "title": words("\n".join((note.title, *note.aliases))),
+        "tags": words("\n".join(note.tags)),
+        "body": words(note.text),
+    }
+
+
+def _document(note: Note) -> str:
+    """A tsvector as text: title in weight A, tags in B, text in D."""
+    places: dict[str, list[str]] = defaultdict(list)
+    position = size = 0
+    for column, weight in (("title", "A"), ("tags", "B"), ("body", "D")):
+        for word in _columns(note)[column]:
+            position = min(position + 1, _MAX_POSITION)
+            if len(places[word]) < _PLACES:
+                places[word].append(f"{position}{weight}")
+                size += len(word.encode()) + 8
+            if size > _DOCUMENT_BYTES:
+                break
+    return " ".join(f"'{word}':{','.join(at)}" for word, at in places.items() if at)

@@ -1,0 +1,119 @@
+"""Saving and deleting notes with all that hangs on them, within a transaction that may do more."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import delete, update
+from sqlmodel import Session, col, select
+
+from data.database.rows import chunks, insert, table, upsert
+from data.database.tables.knowledge import PendingExtractionRow
+from data.database.tables.notes import (
+    NoteLinkRow,
+    NoteNameRow,
+    NoteRow,
+    NoteTagRow,
+    PendingVectorRow,
+    VectorRow,
+)
+from data.repositories.counters import next_value
+from data.repositories.graph import withdraw
+from data.repositories.note_index import index_notes, unindex_notes
+from data.repositories.note_links import last_component, name_key, name_keys
+from domain.entities.note import Note
+
+
+def write_notes(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
+    """Creates or replaces notes, and queues what follows from those whose content changed."""
+    latest = {note.id: note for note in notes}
+    for chunk in chunks(list(latest.values())):
+        _write(session, chunk, extract=extract)
+
+
+def delete_note(session: Session, note_id: str) -> bool:
+    """With all that hangs on it; false if there is none."""
+    number = session.exec(select(NoteRow.number).where(NoteRow.id == note_id)).first()
+    if number is None:
+        return False
+    withdraw(session, note_id)
+    unindex_notes(session, [number])
+    # The row stays, without its vector, for the indexes that other processes hold in memory.
+    session.connection().execute(
+        update(table(VectorRow))
+        .where(col(VectorRow.note_id) == note_id)
+        .values(vector=None, content_hash=None, version=next_value(session, "vectors"))
+    )
+    session.connection().execute(delete(table(NoteRow)).where(col(NoteRow.id) == note_id))
+    return True
+
+
+def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
+    ids = [note.id for note in notes]
+    before = _hashes(session, ids)
+    upsert(session, NoteRow, [_row(note) for note in notes], key=["id"])
+    for part, owner in ((NoteTagRow, "note_id"), (NoteNameRow, "note_id"), (NoteLinkRow, "source_id")):
+        session.connection().execute(delete(table(part)).where(table(part).c[owner].in_(ids)))
+    insert(
+        session, NoteTagRow, [{"note_id": note.id, "tag": tag} for note in notes for tag in set(note.tags)]
+    )
+    insert(
+        session, NoteNameRow, [{"note_id": note.id, "key": key} for note in notes for key in name_keys(note)]
+    )
+    insert(
+        session,
+        NoteLinkRow,
+        [
+            {
+                "source_id": note.id,
+                "position": position,
+                "target": target,
+                "key": name_key(target),
+                "last_key": name_key(last_component(target)),
+            }
+            for note in notes
+            for position, target in enumerate(note.links)
+        ],
+    )
+    numbers = dict(session.exec(select(NoteRow.id, NoteRow.number).where(col(NoteRow.id).in_(ids))).all())
+    index_notes(session, [(numbers[note.id] or 0, note) for note in notes])
+    _queue(session, [note for note in notes if before.get(note.id) != note.content_hash], extract=extract)
+
+
+def _queue(session: Session, changed: Sequence[Note], *, extract: bool) -> None:
+    upsert(
+        session,
+        PendingVectorRow,
+        [{"note_id": note.id, "queued_at": note.changed_at} for note in changed],
+        key=["note_id"],
+    )
+    if not extract:
+        # What waits already waits for the newest text.
+        waiting = select(PendingExtractionRow.note_id).where(
+            col(PendingExtractionRow.note_id).in_([note.id for note in changed])
+        )
+        still = set(session.exec(waiting))
+        changed = [note for note in changed if note.id in still]
+    upsert(
+        session,
+        PendingExtractionRow,
+        [
+            {
+                "note_id": note.id,
+                "content_hash": note.content_hash,
+                "state": "waiting",
+                "attempts": 0,
+                "error": None,
+                "queued_at": note.changed_at,
+            }
+            for note in changed
+        ],
+        key=["note_id"],
+    )
+
+
+def _hashes(session: Session, ids: Sequence[str]) -> dict[str, str]:
+    return dict(session.exec(select(NoteRow.id, NoteRow.content_hash).where(col(NoteRow.id).in_(ids))).all())
+
+
+def _row(note: Note) -> dict[str, Any]:
+    return {**note.model_dump(), "characters": len(note.text)}

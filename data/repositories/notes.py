@@ -1,0 +1,197 @@
+"""Notes in the database."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, func, or_
+from sqlalchemy import select as select_columns
+from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
+
+from data.database.rows import chunks, table
+from data.database.session import Database
+from data.database.tables.notes import ManasNoteRow, NoteLinkRow, NoteRow, NoteTagRow
+from data.repositories.full_text import query_words, snippet
+from data.repositories.note_index import matches
+from data.repositories.note_links import LinkTargets, name_keys
+from data.repositories.note_writing import delete_note, write_notes
+from domain.entities.note import ImportedOrigin, Link, Note, NoteLine, SearchHit
+from domain.errors import NoteNotFound
+
+
+class SqlNoteRepository:
+    """Implements `NoteRepository`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(self, notes: Sequence[Note], *, extract: bool = True) -> None:
+        await self._database.write(lambda session: write_notes(session, notes, extract=extract))
+
+    async def get(self, note_id: str) -> Note:
+        found = await self.many([note_id])
+        if not found:
+            raise NoteNotFound(f"There is no note {note_id}. List them with: uniun notes list")
+        return found[0]
+
+    async def many(self, note_ids: Sequence[str]) -> tuple[Note, ...]:
+        def read(session: Session) -> tuple[Note, ...]:
+            found = {
+                row.id: note_of(row)
+                for chunk in chunks(note_ids)
+                for row in session.exec(select(NoteRow).where(col(NoteRow.id).in_(chunk)))
+            }
+            return tuple(found[note_id] for note_id in note_ids if note_id in found)
+
+        return await self._database.read(read)
+
+    async def by_origin(self, origins: Sequence[str]) -> dict[str, Note]:
+        def read(session: Session) -> dict[str, Note]:
+            return {
+                str(row.origin): note_of(row)
+                for chunk in chunks(origins)
+                for row in session.exec(
+                    select(NoteRow)
+                    .where(col(NoteRow.origin).in_(chunk), NoteRow.source == "imported")
+                    .order_by(col(NoteRow.number).desc())
+                )
+            }
+
+        return await self._database.read(read)
+
+    async def imported_origins(self) -> dict[str, ImportedOrigin]:
+        def read(session: Session) -> dict[str, ImportedOrigin]:
+            rows = session.exec(
+                select(NoteRow.origin, NoteRow.id, NoteRow.content_hash, NoteRow.origin_mark)
+                .where(NoteRow.source == "imported", col(NoteRow.origin).is_not(None))
+                .order_by(col(NoteRow.number).desc())
+            )
+            return {
+                str(origin): ImportedOrigin(note_id=note_id, content_hash=content_hash, mark=mark)
+                for origin, note_id, content_hash, mark in rows
+            }
+
+        return await self._database.read(read)
+
+    async def delete(self, note_id: str) -> None:
+        if not await self._database.write(lambda session: delete_note(session, note_id)):
+            raise NoteNotFound(f"There is no note {note_id}. List them with: uniun notes list")
+
+    async def lines(
+        self, *, tag: str | None = None, manas_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> tuple[NoteLine, ...]:
+        def read(session: Session) -> tuple[NoteLine, ...]:
+            rows = session.connection().execute(
+                select_columns(*(table(NoteRow).c[name] for name in NoteLine.model_fields))
+                .where(*_within(tag, manas_id))
+                .order_by(col(NoteRow.changed_at).desc(), col(NoteRow.number).desc())
+                .limit(limit)
+                .offset(offset)
+            )
+            return tuple(NoteLine.model_validate(dict(row._mapping)) for row in rows)
+
+        return await self._database.read(read)
+
+    async def count(self) -> int:
+        return await self._database.read(
+            lambda session: session.exec(select(func.count()).select_from(NoteRow)).one()
+        )
+
+    async def search(
+        self, query: str, *, manas_id: str | None = None, limit: int = 20
+    ) -> tuple[SearchHit, ...]:
+        wanted = query_words(query)
+
+        def read(session: Session) -> tuple[SearchHit, ...]:
+            scores = dict(matches(session, wanted, manas_id=manas_id, limit=limit))
+            found = {
+                row.number: row
+                for chunk in chunks(list(scores))
+                for row in session.exec(select(NoteRow).where(col(NoteRow.number).in_(chunk)))
+            }
+            return tuple(
+                SearchHit(note_id=row.id, title=row.title, snippet=snippet(row.text, wanted), score=score)
+                for number, score in scores.items()
+                if (row := found.get(number)) is not None
+            )
+
+        return await self._database.read(read) if wanted and limit > 0 else ()
+
+    async def tags(self) -> dict[str, int]:
+        def read(session: Session) -> dict[str, int]:
+            counted = select(NoteTagRow.tag, func.count()).group_by(col(NoteTagRow.tag))
+            return dict(sorted(session.exec(counted)))
+
+        return await self._database.read(read)
+
+    async def links_from(self, note_id: str) -> tuple[Link, ...]:
+        def read(session: Session) -> tuple[Link, ...]:
+            of_note = select(NoteLinkRow).where(NoteLinkRow.source_id == note_id)
+            return _resolved(session, session.exec(of_note.order_by(col(NoteLinkRow.position))).all())
+
+        return await self._database.read(read)
+
+    async def links_to(self, note_id: str) -> tuple[Link, ...]:
+        def read(session: Session) -> tuple[Link, ...]:
+            note = session.exec(select(NoteRow).where(NoteRow.id == note_id)).first()
+            if note is None:
+                return ()
+            keys = name_keys(note_of(note))
+            rows = session.exec(
+                select(NoteLinkRow)
+                .where(or_(col(NoteLinkRow.key).in_(keys), col(NoteLinkRow.last_key).in_(keys)))
+                .order_by(col(NoteLinkRow.source_id), col(NoteLinkRow.position))
+            ).all()
+            return tuple(link for link in _resolved(session, rows) if link.target_id == note_id)
+
+        return await self._database.read(read)
+
+    async def changed_since(
+        self, after: datetime | None, *, tag: str | None, manas_id: str | None, limit: int
+    ) -> tuple[Note, ...]:
+        def read(session: Session) -> tuple[Note, ...]:
+            later = [NoteRow.changed_at > after] if after is not None else []
+            rows = session.exec(
+                select(NoteRow)
+                .where(NoteRow.source != "gana", *later, *_within(tag, manas_id))
+                .order_by(col(NoteRow.changed_at), col(NoteRow.number))
+                .limit(limit)
+            )
+            return tuple(map(note_of, rows))
+
+        return await self._database.read(read)
+
+    async def note_ids(self, manas_id: str | None) -> tuple[str, ...]:
+        def read(session: Session) -> tuple[str, ...]:
+            ids = select(NoteRow.id) if manas_id is None else _ids_of_manas(manas_id)
+            return tuple(sorted(session.exec(ids)))
+
+        return await self._database.read(read)
+
+
+def note_of(row: NoteRow) -> Note:
+    return Note.model_validate(row.model_dump(exclude={"number", "characters"}))
+
+
+def _within(tag: str | None, manas_id: str | None) -> list[ColumnElement[bool]]:
+    """Conditions on notes."""
+    conditions: list[ColumnElement[bool]] = []
+    if tag is not None:
+        nested = col(NoteTagRow.tag).startswith(f"{tag}/", autoescape=True)
+        tagged = select(NoteTagRow.note_id).where(or_(col(NoteTagRow.tag) == tag, nested))
+        conditions.append(col(NoteRow.id).in_(tagged))
+    if manas_id is not None:
+        conditions.append(col(NoteRow.id).in_(_ids_of_manas(manas_id)))
+    return conditions
+
+
+def _ids_of_manas(manas_id: str) -> SelectOfScalar[str]:
+    return select(ManasNoteRow.note_id).where(ManasNoteRow.manas_id == manas_id)
+
+
+def _resolved(session: Session, rows: Sequence[NoteLinkRow]) -> tuple[Link, ...]:
+    targets = LinkTargets(session, [key for row in rows for key in (row.key, row.last_key)])
+    return tuple(
+        Link(source_id=row.source_id, target=row.target, target_id=targets.resolve(row.key, row.last_key))
+        for row in rows
+    )

@@ -1,0 +1,82 @@
+"""Vectors in the database, and the index over them."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import delete, func
+from sqlmodel import Session, col, select
+
+from data.database.rows import table, upsert
+from data.database.session import Database
+from data.database.tables.notes import ManasNoteRow, NoteRow, PendingVectorRow, VectorRow
+from data.repositories.counters import next_value
+from data.repositories.vector_index import VectorIndex, packed
+
+EMBEDDED_CHARACTERS = 8_000
+"""More than any embedder's window; a note of megabytes is not read whole for it."""
+
+
+class SqlVectorRepository:
+    """Implements `VectorRepository`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._index = VectorIndex()
+
+    async def waiting(self, limit: int) -> tuple[tuple[str, str, str], ...]:
+        def read(session: Session) -> tuple[tuple[str, str, str], ...]:
+            rows = session.exec(
+                select(
+                    NoteRow.id,
+                    NoteRow.content_hash,
+                    NoteRow.title,
+                    func.substr(col(NoteRow.text), 1, EMBEDDED_CHARACTERS),
+                )
+                .join(PendingVectorRow, col(PendingVectorRow.note_id) == col(NoteRow.id))
+                .order_by(col(PendingVectorRow.queued_at), col(NoteRow.number))
+                .limit(limit)
+            )
+            return tuple(
+                (note_id, content_hash, f"{title}\n{text}") for note_id, content_hash, title, text in rows
+            )
+
+        return await self._database.read(read)
+
+    async def waiting_count(self) -> int:
+        return await self._database.read(
+            lambda session: session.exec(select(func.count()).select_from(PendingVectorRow)).one()
+        )
+
+    async def store(self, note_id: str, content_hash: str, vector: Sequence[float]) -> bool:
+        data = packed(vector)
+
+        def write(session: Session) -> bool:
+            present = session.exec(select(NoteRow.content_hash).where(NoteRow.id == note_id)).first()
+            if present != content_hash:
+                return False
+            row = {
+                "note_id": note_id,
+                "version": next_value(session, "vectors"),
+                "content_hash": content_hash,
+                "vector": data,
+            }
+            upsert(session, VectorRow, [row], key=["note_id"])
+            session.connection().execute(
+                delete(table(PendingVectorRow)).where(col(PendingVectorRow.note_id) == note_id)
+            )
+            return True
+
+        return await self._database.write(write)
+
+    async def nearest(
+        self, vector: Sequence[float], *, manas_id: str | None = None, limit: int = 10
+    ) -> tuple[tuple[str, float], ...]:
+        def read(session: Session) -> tuple[tuple[str, float], ...]:
+            within = None
+            if manas_id is not None:
+                within = set(
+                    session.exec(select(ManasNoteRow.note_id).where(ManasNoteRow.manas_id == manas_id))
+                )
+            self._index.catch_up(session)
+            return self._index.nearest(vector, within=within, limit=limit)
+
+        return await self._database.read(read)
