@@ -70,7 +70,7 @@ class Backfill:
             pending = await self._knowledge.pending(2 * self._in_flight)
         except UniunError as error:
             self._back_off(error)
-            return self._pause_s
+            return self._not_before - self._clock.monotonic()
         for one in pending:
             if len(self._tasks) < self._in_flight and one.note_id not in self._tasks:
                 self._tasks[one.note_id] = asyncio.ensure_future(self._extract(one.note_id))

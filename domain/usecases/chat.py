@@ -20,7 +20,7 @@ from domain.entities.knowledge import RetrievedContext
 from domain.entities.llm import Message, Sampling, TextDelta
 from domain.errors import ConversationNotFound, DatabaseError, InvalidRequest, JobCancelled, UniunError
 from domain.prompts import chat as prompt
-from domain.prompts.titles import title_of
+from domain.prompts.titles import UNTITLED, title_of
 from domain.repositories.conversations import ConversationRepository
 from domain.repositories.identity import Identities
 from domain.repositories.model_store import ModelStore
@@ -107,7 +107,7 @@ class Answer:
         error: str | None = None
         try:
             context = await self._context(question)
-            citations = _citations(context)
+            citations = citations_of(context)
             answer = answer.model_copy(update={"citations": citations})
             yield AnswerBegun(
                 question_id=question.id,
@@ -192,8 +192,11 @@ class Answer:
         try:
             await by.conversations.get(asking.conversation.id)
         except ConversationNotFound:
+            title = asking.conversation.title
             await by.conversations.create(
-                asking.conversation.model_copy(update={"title": title_of(asking.text)})
+                asking.conversation.model_copy(
+                    update={"title": title_of(asking.text) if title == UNTITLED else title}
+                )
             )
         question = ChatMessage(
             id=by.identities.new_id(),
@@ -283,7 +286,8 @@ def _history(path: Sequence[ChatMessage]) -> list[Message]:
     return history
 
 
-def _citations(context: RetrievedContext | None) -> tuple[Citation, ...]:
+def citations_of(context: RetrievedContext | None) -> tuple[Citation, ...]:
+    """The notes that an answer may cite, numbered as in the context."""
     if context is None:
         return ()
     return tuple(
