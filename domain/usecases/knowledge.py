@@ -1,6 +1,7 @@
 """Reading notes into the knowledge graph, and looking at it."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ValidationError
@@ -10,7 +11,6 @@ from domain.entities.knowledge import (
     ConceptClaim,
     Extraction,
     Neighbourhood,
-    PendingExtraction,
     RelationClaim,
 )
 from domain.entities.llm import (
@@ -47,6 +47,14 @@ Reading = Literal["read", "not_pending", "being_read", "changed", "refused", "go
 the reason is on the list."""
 
 
+@dataclass(slots=True)
+class _Try:
+    """One attempt at a note. Several callers share it when the scheduler made one job of their requests."""
+
+    callers: int = 0
+    counted: bool = False
+
+
 class ExtractKnowledgeUseCase:
     """Reads one note. One object for the whole program, so that it knows what is being read."""
 
@@ -63,6 +71,8 @@ class ExtractKnowledgeUseCase:
         self._knowledge = knowledge
         self._begun: set[str] = set()
         """Coalesce keys of jobs that have started; a second request can no longer join those."""
+        self._tries: dict[tuple[str, int], _Try] = {}
+        """By coalesce key and attempt, while anybody waits for it."""
 
     async def __call__(
         self,
@@ -95,15 +105,24 @@ class ExtractKnowledgeUseCase:
                 self._begun.add(key)
             on_event(event)
 
+        attempt = (key, pending.attempts)
+        shared = self._tries.setdefault(attempt, _Try())
+        shared.callers += 1
         try:
             result = await self._ask(note, pending.attempts, key, opened, watch)
             extraction = _parse(result)
         except EngineMissing:
             raise
         except (EngineError, InvalidRequest, _BadAnswer) as error:
-            return await self._refuse(note, pending, str(error))
+            if not shared.counted:
+                shared.counted = True
+                await self._knowledge.fail(note.id, note.content_hash, str(error), give_up_after=ATTEMPTS)
+            return "refused"
         finally:
             self._begun.discard(key)
+            shared.callers -= 1
+            if not shared.callers:
+                del self._tries[attempt]
         stored = await self._knowledge.assert_extraction(note.id, note.content_hash, extraction)
         return "read" if stored else "changed"
 
@@ -126,13 +145,6 @@ class ExtractKnowledgeUseCase:
             foreground_hint=opened,
             coalesce_key=key,
         )
-
-    async def _refuse(self, note: Note, pending: PendingExtraction, reason: str) -> Reading:
-        """Counts the attempt, unless somebody who had joined the same job has counted it already."""
-        now = await self._knowledge.pending_of(note.id)
-        if now == pending:
-            await self._knowledge.fail(note.id, note.content_hash, reason, give_up_after=ATTEMPTS)
-        return "refused"
 
 
 class _BadAnswer(Exception):

@@ -1,10 +1,12 @@
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from domain.entities.knowledge import Extraction, PendingExtraction
+from domain.entities.knowledge import Extraction
+from domain.entities.llm import GenerationEvent, GenerationRequest
 from domain.errors import EngineError, EngineMissing, JobStopped, PromptTooLong, UniunError, UnknownModel
 from domain.prompts import extraction as prompt
 from domain.usecases.knowledge import (
@@ -16,7 +18,7 @@ from domain.usecases.knowledge import (
     ShowGraphUseCase,
 )
 from domain.usecases.llm import GenerateOneShotUseCase
-from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, Step, answer, finished
+from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, ScriptedJob, Step, answer, finished
 from tests.memory.library import MemoryLibrary
 
 
@@ -25,8 +27,13 @@ def said(**fields: Any) -> list[Step]:
 
 
 class World:
-    def __init__(self, *scripts: list[Step], store: MemoryStore | None = None) -> None:
-        self.coordinator = ScriptedCoordinator(*scripts)
+    def __init__(
+        self,
+        *scripts: list[Step],
+        store: MemoryStore | None = None,
+        coordinator: ScriptedCoordinator | None = None,
+    ) -> None:
+        self.coordinator = coordinator or ScriptedCoordinator(*scripts)
         self.library = MemoryLibrary()
         store = store or MemoryStore("tiny")
         self.extract = ExtractKnowledgeUseCase(
@@ -215,20 +222,38 @@ def test_opening_a_note_whose_job_runs_submits_nothing() -> None:
     assert [request.foreground_hint for request in world.coordinator.requests] == [False, True]
 
 
-def test_two_callers_of_one_job_count_one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World([finished("no JSON")])
-    pending_of = world.library.knowledge.pending_of
+class JoinedJob(ScriptedJob):
+    def __init__(self, both_wait: asyncio.Event) -> None:
+        super().__init__("joined", [finished("no JSON")])
+        self._both_wait = both_wait
 
-    async def slow_pending_of(note_id: str) -> PendingExtraction | None:
-        pending = await pending_of(note_id)
-        await asyncio.sleep(0)
-        return pending
+    async def events(self) -> AsyncIterator[GenerationEvent]:
+        await self._both_wait.wait()
+        async for event in super().events():
+            yield event
+
+
+class JoiningCoordinator(ScriptedCoordinator):
+    """Answers when two have asked, as the scheduler does with two requests that it made one job of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._both_wait = asyncio.Event()
+
+    def submit(self, request: GenerationRequest) -> ScriptedJob:
+        self.requests.append(request)
+        if len(self.requests) == 2:
+            self._both_wait.set()
+        return JoinedJob(self._both_wait)
+
+
+def test_two_callers_of_one_job_count_one_attempt() -> None:
+    world = World(coordinator=JoiningCoordinator())
 
     async def scenario() -> None:
         await world.write()
-        # Both look before either has answered; the scheduler would make one job of the two.
-        monkeypatch.setattr(world.library.knowledge, "pending_of", slow_pending_of)
-        await asyncio.gather(world.extract("n1"), world.extract("n1", opened=True))
+        both = await asyncio.gather(world.extract("n1"), world.extract("n1", opened=True))
+        assert both == ["refused", "refused"]
         pending = await world.library.knowledge.pending_of("n1")
         assert pending is not None
         assert pending.attempts == 1
@@ -236,6 +261,7 @@ def test_two_callers_of_one_job_count_one_attempt(monkeypatch: pytest.MonkeyPatc
     asyncio.run(scenario())
     first, second = world.coordinator.requests
     assert first.coalesce_key == second.coalesce_key
+    assert (first.foreground_hint, second.foreground_hint) == (False, True)
 
 
 def test_the_list_is_worked_off_with_progress_and_may_be_left() -> None:
