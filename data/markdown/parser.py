@@ -30,10 +30,10 @@ class MarkdownNoteParser:
         # Only blocks: the library's inline rules are slow on large notes, and wikilinks and tags are not among them.
         self._blocks = MarkdownIt("commonmark").disable(["inline", "text_join"])
 
-    def parse(self, text: str) -> ParsedNote:
+    def parse(self, text: str, *, front_matter: bool = True) -> ParsedNote:
         text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
         flaws: list[str] = []
-        head, body = split_front_matter(text)
+        head, body = split_front_matter(text) if front_matter else (None, text)
         front: dict[str, Any] = {}
         if head is not None:
             try:
@@ -46,7 +46,7 @@ class MarkdownNoteParser:
         found = [find for token in tokens if token.type == "inline" for find in scan_inline(token.content)]
         references = [note_target(entry["href"]) for entry in environment.get("references", {}).values()]
         links = [find.text for find in found if find.kind == "link"] + [name for name in references if name]
-        text_tags = sorted({find.text for find in found if find.kind == "tag"})[:MAX_TAGS]
+        text_tags = sorted({find.text for find in found if find.kind == "tag"})
         front_tags = [normal_tag(word) for word in words(_first(front, "tags", "tag"), separators=", ")]
         tags = {tag for tag in front_tags if 0 < len(tag) <= MAX_TAG_CHARACTERS} | set(text_tags)
         if len(tags) > MAX_TAGS or len(links) > MAX_LINKS:
@@ -55,7 +55,7 @@ class MarkdownNoteParser:
             title=_title(front.get("title")) or _first_heading(tokens),
             text=body,
             tags=tuple(sorted(tags)[:MAX_TAGS]),
-            text_tags=tuple(text_tags),
+            text_tags=tuple(text_tags[:MAX_TAGS]),
             aliases=_aliases(front),
             links=tuple(dict.fromkeys(links))[:MAX_LINKS],
             created_at=_time(front, flaws, "created", "date"),

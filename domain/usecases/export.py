@@ -119,7 +119,7 @@ class ExportUseCase:
         return len(ganas)
 
     def _document(self, note: Note) -> str:
-        inside = self._parser.parse(note.text).text_tags
+        inside = self._parser.parse(note.text, front_matter=False).text_tags
         front = {
             "title": note.title,
             "id": note.id,

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from domain.entities.llm import LlmTaskKind
 from domain.entities.note import (
     MAX_TAG_CHARACTERS,
     Note,
@@ -21,7 +20,6 @@ from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.note_changes import NoteChanges
 from domain.repositories.note_parser import NoteParser
 from domain.repositories.notes import NoteRepository
-from domain.usecases.scheduler import SetForegroundKindUseCase
 
 UNTITLED = "Untitled"
 _TITLE_FROM_LINE = 80
@@ -39,10 +37,10 @@ class ComposeNote:
     def __call__(self, draft: NoteDraft) -> Note:
         """Raises `InvalidRequest`. What a model wrote cannot tag itself: only the draft's tags count then."""
         _check_text(draft.text)
-        parsed = self._parser.parse(draft.text)
         generated = draft.source in _GENERATED
-        text = draft.text.replace("\0", "") if generated else parsed.text
-        title = clean_title(draft.title) or (parsed.title if not generated else "") or title_of(text)
+        parsed = self._parser.parse(draft.text, front_matter=not generated)
+        text = parsed.text
+        title = clean_title(draft.title) or _own_title(parsed)
         tags = _tags((*draft.tags, *(() if generated else parsed.tags)))
         now = self._identities.now()
         return Note(
@@ -50,7 +48,7 @@ class ComposeNote:
             title=title,
             text=text,
             tags=tags,
-            aliases=tuple(dict.fromkeys((*draft.aliases, *(() if generated else parsed.aliases)))),
+            aliases=tuple(dict.fromkeys((*draft.aliases, *parsed.aliases))),
             links=parsed.links,
             source=draft.source,
             origin=draft.origin,
@@ -104,8 +102,8 @@ class EditNoteUseCase:
         """
         old = await self._notes.get(note_id)
         _check_text(text or "")
-        before = self._parser.parse(old.text)
-        after = before if text is None else self._parser.parse(text)
+        before = self._parser.parse(old.text, front_matter=False)
+        after = before if text is None else self._parser.parse(text, front_matter=False)
         if title is None:
             title = old.title if old.title != _own_title(before) else _own_title(after)
         title = clean_title(title) or _own_title(after)
@@ -128,17 +126,27 @@ class EditNoteUseCase:
         self._changes.announce([new.id])
         return new
 
-    async def document(self, note_id: str) -> str:
-        """The note as one text for an editor, its title and other tags above it. Raises `NoteNotFound`."""
+    async def document(self, note_id: str) -> tuple[str, str]:
+        """(the note as one text for an editor, its title and other tags above it; its content hash).
+
+        Raises `NoteNotFound`.
+        """
         note = await self._notes.get(note_id)
-        inside = self._parser.parse(note.text).text_tags
+        inside = self._parser.parse(note.text, front_matter=False).text_tags
         tags = [tag for tag in note.tags if tag not in inside]
         front = {"title": note.title, "tags": tags, "aliases": list(note.aliases)}
-        return self._parser.render(front, note.text)
+        return self._parser.render(front, note.text), note.content_hash
 
-    async def rewrite(self, note_id: str, document: str) -> Note:
-        """Takes such a text back. Raises `InvalidRequest`, and changes nothing, if what is above it cannot be read."""
+    async def rewrite(self, note_id: str, document: str, seen: str) -> Note:
+        """Takes such a text back; `seen` is the content hash that came with it.
+
+        Raises `InvalidRequest`, and changes nothing, if what is above the text cannot be read or the note is another now.
+        """
         _check_text(document)
+        if (await self._notes.get(note_id)).content_hash != seen:
+            raise InvalidRequest(
+                "The note was not saved: it has been changed by something else meanwhile. Edit it again."
+            )
         parsed = self._parser.parse(document)
         if parsed.flaws:
             raise InvalidRequest(f"The note was not saved. {parsed.flaws[0]}")
@@ -163,7 +171,7 @@ class TagNoteUseCase:
     async def __call__(self, note_id: str, add: Sequence[str], remove: Sequence[str]) -> Note:
         """Raises `NoteNotFound`, and `InvalidRequest` for a tag to remove that is written in the text."""
         note = await self._notes.get(note_id)
-        inside = self._parser.parse(note.text).text_tags
+        inside = self._parser.parse(note.text, front_matter=False).text_tags
         gone = {normal_tag(tag) for tag in remove}
         if stuck := sorted(gone.intersection(inside)):
             raise InvalidRequest(
@@ -234,27 +242,6 @@ class GetNoteUseCase:
             summary=await self._knowledge.summary(note_id),
             pending=await self._knowledge.pending_of(note_id),
         )
-
-
-class OpenNoteUseCase:
-    """The user looks at a note: what is still to be read of it comes first."""
-
-    def __init__(self, get: GetNoteUseCase, set_foreground: SetForegroundKindUseCase) -> None:
-        self._get = get
-        self._set_foreground = set_foreground
-
-    async def __call__(self, note_id: str) -> NoteDetails:
-        """Hoists the note's extraction until `close`; submitting one is the caller's, when there is one `pending`.
-
-        Raises `NoteNotFound`.
-        """
-        details = await self._get(note_id)
-        self._set_foreground(LlmTaskKind.EXTRACT, note_id)
-        return details
-
-    def close(self) -> None:
-        """The user looks elsewhere."""
-        self._set_foreground(None)
 
 
 class ListNotesUseCase:

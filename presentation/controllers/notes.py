@@ -1,8 +1,6 @@
 """Notes and sets of notes, for every face."""
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from domain.entities.note import (
@@ -16,7 +14,6 @@ from domain.entities.note import (
     SearchMode,
     SearchResult,
 )
-from domain.errors import UniunError
 from domain.usecases.importing import ImportFolderUseCase
 from domain.usecases.manases import (
     ChangeManasUseCase,
@@ -31,7 +28,6 @@ from domain.usecases.notes import (
     FindNoteUseCase,
     GetNoteUseCase,
     ListNotesUseCase,
-    OpenNoteUseCase,
     TagNoteUseCase,
 )
 from domain.usecases.search import SearchNotesUseCase
@@ -72,14 +68,14 @@ class NotesController:
         """With links, backlinks and what was read in it."""
         return await self._get(await self._find(reference))
 
-    async def begin_edit(self, reference: str) -> tuple[str, str]:
-        """(id, text for an editor, with title and tags above it)."""
+    async def begin_edit(self, reference: str) -> tuple[str, str, str]:
+        """(id, text for an editor with title and tags above it, hash of the content)."""
         note_id = await self._find(reference)
-        return note_id, await self._edit.document(note_id)
+        return note_id, *await self._edit.document(note_id)
 
-    async def finish_edit(self, note_id: str, document: str) -> Note:
-        """Takes that text back."""
-        return await self._edit.rewrite(note_id, document)
+    async def finish_edit(self, note_id: str, document: str, seen: str) -> Note:
+        """Takes that text back, if the content still has that hash."""
+        return await self._edit.rewrite(note_id, document, seen)
 
     async def change(
         self,
@@ -177,40 +173,3 @@ class ManasController:
         """Like `add`."""
         note_ids = [await self._find(note) for note in notes]
         return await self._change.remove(reference, note_ids=note_ids, tag=tag, query=query)
-
-
-class OpenNoteController:
-    """The note that the user looks at, in a face that stays open: it is read before the others that wait.
-
-    `extract` reads one note of the list and is told that the user looks at it.
-    """
-
-    def __init__(self, open_note: OpenNoteUseCase, extract: Callable[[str], Awaitable[object]]) -> None:
-        self._open = open_note
-        self._extract = extract
-        self._reading: dict[str, asyncio.Task[None]] = {}
-
-    async def open(self, note_id: str) -> NoteDetails:
-        """The surface is this note until `close`, or until another is opened."""
-        details = await self._open(note_id)
-        if details.pending is not None and note_id not in self._reading:
-            self._reading[note_id] = asyncio.create_task(self._read(note_id))
-        return details
-
-    def close(self) -> None:
-        """The user looks elsewhere; what is being read goes on, as one among others."""
-        self._open.close()
-
-    async def aclose(self) -> None:
-        """Stops reading; what was not read is still on the list."""
-        self.close()
-        for task in self._reading.values():
-            task.cancel()
-        await asyncio.gather(*self._reading.values(), return_exceptions=True)
-
-    async def _read(self, note_id: str) -> None:
-        try:
-            with contextlib.suppress(UniunError):  # the backfill comes back to it, and tells why it fails
-                await self._extract(note_id)
-        finally:
-            del self._reading[note_id]
