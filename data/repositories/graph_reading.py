@@ -6,11 +6,12 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import case, func, or_
 from sqlmodel import Session, col, select
 
+from data.database.columns import storable
 from data.database.rows import chunks
 from data.database.tables.knowledge import AssertionRow, ConceptKeyRow, ConceptRow, MentionRow
 from data.database.tables.notes import ManasNoteRow
 from data.repositories.concept_names import concept_keys
-from data.repositories.full_text import fold
+from data.repositories.full_text import MAX_QUERY_CHARACTERS, fold
 from domain.entities.knowledge import Concept, Neighbourhood, Relation
 
 MAX_HOPS = 2
@@ -63,6 +64,7 @@ def neighbours(session: Session, concept_ids: Sequence[str], *, hops: int, limit
 
 def find_concepts(session: Session, text: str, limit: int) -> tuple[Concept, ...]:
     """Whole names before parts of names."""
+    text = storable(text[:MAX_QUERY_CHARACTERS])
     wanted = concept_keys(text)
     parts = {" ".join(fold(text).split()), *wanted}
     whole = func.max(case((col(ConceptKeyRow.key).in_(wanted), 1), else_=0))

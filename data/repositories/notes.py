@@ -8,6 +8,7 @@ from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from data.database.columns import storable
 from data.database.rows import chunks, table
 from data.database.session import Database
 from data.database.tables.notes import ManasNoteRow, NoteLinkRow, NoteRow, NoteTagRow
@@ -177,7 +178,7 @@ def _within(tag: str | None, manas_id: str | None) -> list[ColumnElement[bool]]:
     """Conditions on notes."""
     conditions: list[ColumnElement[bool]] = []
     if tag is not None:
-        nested = col(NoteTagRow.tag).startswith(f"{tag}/", autoescape=True)
+        nested = col(NoteTagRow.tag).startswith(storable(f"{tag}/"), autoescape=True)
         tagged = select(NoteTagRow.note_id).where(or_(col(NoteTagRow.tag) == tag, nested))
         conditions.append(col(NoteRow.id).in_(tagged))
     if manas_id is not None:
