@@ -69,6 +69,8 @@ class Engine:
                 return self._unload
             case "forget":
                 return partial(self._forget, line["job"])
+            case "ping":
+                return _sign_of_life
         raise KeyError(line["do"])
 
     def _load(self, name: str, path: Path, options: EngineOptions) -> Line:
@@ -111,8 +113,8 @@ class Engine:
         return self._loop.run(job, produced, at).model_dump(mode="json")
 
 
-def _ping(line: Line) -> Line:
-    """A sign of life of the thread that does the work."""
+def _sign_of_life() -> Line:
+    """Sent by the thread that does the work."""
     return {}
 
 

@@ -55,6 +55,18 @@ def test_the_engine_ends_quietly_when_its_parent_has_gone() -> None:
     assert (done.returncode, done.stdout) == (0, b"")
 
 
+def test_an_idle_engine_gives_a_sign_of_life() -> None:
+    asked = b'{"do":"ping","id":3}\n{"do":"ping","id":4}\n'
+    with subprocess.Popen(ENGINE, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(asked)
+        child.stdin.flush()
+        answers = [json.loads(child.stdout.readline()) for _ in range(2)]
+        child.stdin.close()
+    assert answers == [{"id": 3, "done": {}}, {"id": 4, "done": {}}]
+
+
 def test_errors_come_back_as_lines(tmp_path: Path) -> None:
     load = {"do": "load", "id": 7, "backend": "llama.cpp", "path": str(tmp_path / "none.gguf"), "options": {}}
     job = RunnerJob(id="j", cache_key="j", prompt="Hi", max_tokens=1, sampling=GREEDY)
