@@ -14,7 +14,7 @@ from data.inference.protocol import Line
 from domain.errors import EngineLost
 
 COMMAND = (sys.executable, "-m", "data.inference.engine")
-_ENVIRONMENT = {"GOMP_SPINCOUNT": "1000"}
+ENVIRONMENT = {"GOMP_SPINCOUNT": "1000"}
 """llama.cpp's threads meet hundreds of times per token. How long one spins for the others before it sleeps decides what
 other programs on the same cores do to it. Measured on two cores, decode tokens per second quiet / contended: the
 default 104 / 2, sleeping at once 52 / 20, 1000 spins 97 / 12. The user's own setting has precedence."""
@@ -44,7 +44,7 @@ class EngineProcess:
                 limit=protocol.MAX_LINE_BYTES,
                 # `-m` looks into the working folder first, where the user may have a `data` of their own.
                 cwd=Path(data.__file__).parent.parent,
-                env=_ENVIRONMENT | os.environ,
+                env=ENVIRONMENT | os.environ,
                 # A Ctrl-C in the terminal is for the parent, which then closes the child.
                 start_new_session=True,
             )

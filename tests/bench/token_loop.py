@@ -15,7 +15,7 @@ from pathlib import Path
 from data.clock import SystemClock
 from data.inference.llama_backend import LlamaBackend
 from data.inference.options import EngineOptions
-from data.inference.process import _ENVIRONMENT as ENVIRONMENT
+from data.inference.process import ENVIRONMENT
 from data.inference.token_loop import TokenLoop
 from domain.entities.llm import Sampling
 from domain.errors import EngineError
