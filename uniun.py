@@ -32,15 +32,37 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from dependency_injector import containers, providers
 
     from data.clock import SystemClock
+    from data.database.session import Database, sqlite_url
     from data.demo.play import EngineDemo
     from data.health import MachineHealth
+    from data.identity import RandomIdentities
     from data.inference.supervisor import EngineRunner
+    from data.knowledge.backfill import Backfill
     from data.models.store import FileModelStore
+    from data.note_changes import LocalNoteChanges
+    from data.repositories.conversations import SqlConversationRepository
+    from data.repositories.knowledge import SqlKnowledgeRepository
+    from data.repositories.manases import SqlManasRepository
+    from data.repositories.notes import SqlNoteRepository
+    from data.repositories.vectors import SqlVectorRepository
     from data.scheduling.dispatcher import Dispatcher
-    from domain.usecases import demo, health, llm, models, scheduler
+    from domain.usecases import (
+        ask,
+        chat,
+        conversations,
+        demo,
+        health,
+        knowledge,
+        llm,
+        models,
+        retrieval,
+        scheduler,
+    )
     from presentation.controllers.ask import AskController
-    from presentation.controllers.chat import ChatController
+    from presentation.controllers.chat import ChatController, ChatUseCases
+    from presentation.controllers.composer_chat import ComposerChatController
     from presentation.controllers.demo import DemoController
+    from presentation.controllers.knowledge import KnowledgeController
     from presentation.controllers.models import ModelsController
     from presentation.controllers.scheduler import SchedulerController
 
@@ -50,6 +72,16 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         runner = providers.Singleton(EngineRunner, store, settings.engine, clock)
         dispatcher = providers.Singleton(Dispatcher, runner, store, clock, settings.scheduler)
         embedder = providers.Singleton(_build_embedder, settings.data_dir, clock)
+        identities = providers.Singleton(RandomIdentities, clock)
+        note_changes = providers.Singleton(LocalNoteChanges)
+        database = providers.Singleton(
+            Database, settings.database_url or sqlite_url(settings.data_dir / "uniun.db")
+        )
+        note_repository = providers.Singleton(SqlNoteRepository, database)
+        manas_repository = providers.Singleton(SqlManasRepository, database, identities)
+        vector_repository = providers.Singleton(SqlVectorRepository, database)
+        knowledge_repository = providers.Singleton(SqlKnowledgeRepository, database)
+        conversation_repository = providers.Singleton(SqlConversationRepository, database)
         machine = providers.Singleton(
             MachineHealth,
             store,
@@ -82,8 +114,63 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         diagnose = providers.Factory(health.DiagnoseUseCase, machine)
         play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
 
-        chat = providers.Factory(ChatController, send_chat, set_foreground)
-        ask = providers.Factory(AskController, generate)
+        # One for all, so that it knows what is being read.
+        extract = providers.Singleton(
+            knowledge.ExtractKnowledgeUseCase, generate, store, note_repository, knowledge_repository
+        )
+        backfill = providers.Singleton(Backfill, extract, knowledge_repository, clock)
+        retrieve = providers.Factory(
+            retrieval.RetrieveContextUseCase,
+            embedder,
+            vector_repository,
+            note_repository,
+            knowledge_repository,
+        )
+        settle_answers = providers.Factory(
+            conversations.SettleInterruptedAnswersUseCase, conversation_repository
+        )
+        chat_use_cases = providers.Factory(
+            ChatUseCases,
+            answer=providers.Factory(
+                chat.AnswerUseCase,
+                send_chat,
+                retrieve,
+                conversation_repository,
+                note_repository,
+                store,
+                identities,
+            ),
+            begin=providers.Factory(conversations.BeginConversationUseCase, identities, manas_repository),
+            list_conversations=providers.Factory(
+                conversations.ListConversationsUseCase, conversation_repository
+            ),
+            show=providers.Factory(conversations.ShowConversationUseCase, conversation_repository),
+            branch=providers.Factory(conversations.BranchUseCase, conversation_repository),
+            change=providers.Factory(
+                conversations.ChangeConversationUseCase, conversation_repository, manas_repository
+            ),
+            delete=providers.Factory(conversations.DeleteConversationUseCase, conversation_repository),
+            set_foreground=set_foreground,
+        )
+
+        chat_controller = providers.Factory(ChatController, chat_use_cases)
+        composer_chat_controller = providers.Factory(ComposerChatController, chat_use_cases)
+        ask_controller = providers.Factory(
+            AskController,
+            generate,
+            providers.Factory(ask.AskNotesUseCase, generate, retrieve, store, manas_repository),
+        )
+        knowledge_controller = providers.Factory(
+            KnowledgeController,
+            extract,
+            providers.Factory(
+                knowledge.ReadPendingNotesUseCase, extract, knowledge_repository, note_repository
+            ),
+            providers.Factory(knowledge.ShowGraphUseCase, knowledge_repository),
+            providers.Factory(knowledge.ListFailuresUseCase, knowledge_repository, note_repository),
+            providers.Factory(knowledge.RetryExtractionUseCase, knowledge_repository),
+            set_foreground,
+        )
         scheduling = providers.Factory(SchedulerController, set_foreground, switch_model, snapshot)
         models_controller = providers.Factory(
             ModelsController,
@@ -118,16 +205,38 @@ def _container() -> DeclarativeContainer:
 
 @asynccontextmanager
 async def open_controllers() -> AsyncIterator[Controllers]:
-    """A running scheduler; leaving stops what runs and ends the engine process."""
+    """A running scheduler and a database that opens when it is first wanted; leaving stops what runs and ends the engine
+    process."""
+    async with AsyncExitStack() as stack:
+        yield await _open(stack, _container())
+
+
+@asynccontextmanager
+async def open_app() -> AsyncIterator[Controllers]:
+    """The same for a program that stays open: what an earlier one left unfinished is settled, and background work
+    goes on beside it."""
+    from data.loops import Loops
+
     container = _container()
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(container.dispatcher())
-        yield Controllers(
-            chat=lambda model, system: container.chat(model=model, system=system),
-            ask=container.ask(),
-            models=container.models_controller(),
-            scheduler=container.scheduling(),
-        )
+        controllers = await _open(stack, container)
+        await container.settle_answers()()
+        backfill = container.backfill()
+        stack.callback(container.note_changes().listen(lambda note_ids: backfill.wake()))
+        await stack.enter_async_context(Loops(backfill.run))
+        yield controllers
+
+
+async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
+    stack.push_async_callback(container.database().aclose)
+    await stack.enter_async_context(container.dispatcher())
+    return Controllers(
+        chat=lambda model, system: container.chat_controller(model=model, system=system),
+        ask=container.ask_controller(),
+        models=container.models_controller(),
+        scheduler=container.scheduling(),
+        knowledge=container.knowledge_controller(),
+    )
 
 
 def _open_models() -> ModelsController:
@@ -170,6 +279,7 @@ def main() -> None:
     app = build_app(
         Openers(
             controllers=open_controllers,
+            app=open_app,
             models=_open_models,
             simulate=_simulate,
             demo=_demo,

@@ -20,9 +20,10 @@ from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress
 from domain.entities.scheduler import SchedulerSnapshot
 from domain.entities.simulation import SimulationReport
 from domain.errors import EngineError, JobCancelled, ScenarioError, UnknownModel
+from domain.usecases.ask import AskNotesUseCase
 from domain.usecases.demo import PlayDemoUseCase
 from domain.usecases.health import DiagnoseUseCase, ListEngineProcessesUseCase
-from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase
+from domain.usecases.llm import GenerateOneShotUseCase
 from domain.usecases.models import (
     EnsureModelUseCase,
     ListModelsUseCase,
@@ -43,6 +44,8 @@ from presentation.controllers.chat import ChatController
 from presentation.controllers.demo import DemoController
 from presentation.controllers.models import ModelsController
 from presentation.controllers.scheduler import SchedulerController
+from tests.memory.chat import MemoryChat, knowledge_controller
+from tests.memory.library import MemoryLibrary
 
 HOLD = None
 """In a script: wait here until the job is cancelled."""
@@ -241,6 +244,7 @@ def fake_openers(
     health: FixedHealth | None = None,
     simulator: FixedSimulator | None = None,
     demo: ScriptedDemo | None = None,
+    library: MemoryLibrary | None = None,
 ) -> Openers:
     """The command line's needs, over fakes."""
     coordinator = coordinator or ScriptedCoordinator()
@@ -256,15 +260,16 @@ def fake_openers(
         ListEngineProcessesUseCase(health),
     )
     foreground = SetForegroundKindUseCase(coordinator)
+    chat = MemoryChat(coordinator, store, library)
+    generate = GenerateOneShotUseCase(coordinator, store)
     controllers = Controllers(
-        chat=lambda model, system: ChatController(
-            SendChatStreamUseCase(coordinator, store), foreground, model=model, system=system
-        ),
-        ask=AskController(GenerateOneShotUseCase(coordinator, store)),
+        chat=lambda model, system: ChatController(chat.use_cases, model=model, system=system),
+        ask=AskController(generate, AskNotesUseCase(generate, chat.retrieve, store, chat.library.manases)),
         models=models,
         scheduler=SchedulerController(
             foreground, SwitchModelUseCase(coordinator), GetSchedulerSnapshotUseCase(coordinator)
         ),
+        knowledge=knowledge_controller(coordinator, store, chat.library),
     )
 
     @asynccontextmanager
@@ -276,6 +281,7 @@ def fake_openers(
 
     return Openers(
         controllers=open_controllers,
+        app=open_controllers,
         models=lambda: models,
         simulate=lambda: SimulateUseCase(simulator or FixedSimulator()),
         demo=lambda: DemoController(PlayDemoUseCase(demo or ScriptedDemo())),

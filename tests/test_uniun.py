@@ -63,7 +63,7 @@ def test_every_provider_builds(tmp_path: Path) -> None:
     for name, provider in container.providers.items():
         assert provider() is not None, name
     assert container.dispatcher() is container.dispatcher()
-    assert container.chat() is not container.chat()
+    assert container.chat_controller() is not container.chat_controller()
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ ModelOption = Annotated[
     typer.Option("--model", "-m", help="A model from `uniun models list`; the default one if absent."),
 ]
 SystemOption = Annotated[str | None, typer.Option("--system", "-s", help="Instructions for the model.")]
+ManasOption = Annotated[
+    str | None, typer.Option("--manas", help="Draw on the notes of this Manas only: its name or id.")
+]
 NameArgument = Annotated[str, typer.Argument(help="A model's name.", show_default=False)]
 
 
@@ -44,11 +47,22 @@ def build_app(openers: Openers) -> typer.Typer:
 
 def _add_conversation(app: typer.Typer, openers: Openers) -> None:
     @app.command()
-    def chat(model: ModelOption = None, system: SystemOption = None) -> None:
-        """Talk with the model. Ctrl-C stops an answer; Ctrl-D leaves."""
+    def chat(
+        model: ModelOption = None,
+        system: SystemOption = None,
+        manas: ManasOption = None,
+        conversation: Annotated[
+            str | None, typer.Option(help="Go on with this one; the beginning of its id is enough.")
+        ] = None,
+        last: Annotated[bool, typer.Option("--last", help="Go on with the last conversation.")] = False,
+    ) -> None:
+        """Talk with the model about your notes. Ctrl-C stops an answer; Ctrl-D leaves."""
+        from presentation.cli.chat import Wanted
         from presentation.cli.chat import chat as talk
 
-        run_async(talk(openers.controllers, model, system))
+        if last and conversation is not None:
+            raise typer.BadParameter("give --conversation or --last, not both")
+        run_async(talk(openers.app, Wanted(model, system, manas, conversation, last)))
 
     @app.command()
     def ask(
@@ -69,6 +83,8 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
         seed: Annotated[
             int | None, typer.Option(min=0, max=2**63 - 1, help="The same seed gives the same answer.")
         ] = None,
+        notes: Annotated[bool, typer.Option("--notes", help="Answer from the notes, and cite them.")] = False,
+        manas: ManasOption = None,
     ) -> None:
         """Ask one question and print the answer, and nothing else, on stdout."""
         from presentation.cli.ask import Question
@@ -77,7 +93,18 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
         run_async(
             answer(
                 openers.controllers,
-                Question(text, kind, model, system, schema, max_tokens, temperature, seed),
+                Question(
+                    text,
+                    kind,
+                    model,
+                    system,
+                    schema,
+                    max_tokens,
+                    temperature,
+                    seed,
+                    notes or manas is not None,
+                    manas,
+                ),
             )
         )
 

@@ -4,13 +4,14 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from domain.entities.llm import GenerationEvent, LlmTaskKind, Sampling, TextDelta
+from domain.entities.conversation import Citation
+from domain.entities.llm import GenerationEvent, GenerationResult, LlmTaskKind, Sampling, TextDelta
 from domain.errors import InvalidRequest, InvalidSchema
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import WaitingLine, ensure
@@ -32,6 +33,8 @@ class Question:
     max_tokens: int
     temperature: float
     seed: int | None
+    notes: bool
+    manas: str | None
 
 
 async def ask(
@@ -51,20 +54,46 @@ async def ask(
                 else:
                     waiting.tell(event)
 
-            result = await controllers.ask.ask(
-                text,
-                kind=LlmTaskKind(question.kind),
-                system=question.system,
-                on_event=show,
-                model=model.name,
-                json_schema=schema,
-                max_tokens=question.max_tokens,
-                sampling=Sampling(temperature=question.temperature, seed=question.seed),
-            )
+            result, after = await _answer(controllers, question, text, model.name, schema, show)
     if not result.text.endswith("\n"):
         write("\n")
     if result.finish_reason == "length":
         say(f"the answer was cut after {result.usage.completion_tokens} tokens; --max-tokens allows more.")
+    write(after)
+
+
+async def _answer(
+    controllers: Controllers,
+    question: Question,
+    text: str,
+    model: str,
+    schema: dict[str, Any] | None,
+    show: Callable[[GenerationEvent], None],
+) -> tuple[GenerationResult, str]:
+    """The result, and what is to be printed after it."""
+    options: dict[str, Any] = {
+        "kind": LlmTaskKind(question.kind),
+        "system": question.system,
+        "on_event": show,
+        "model": model,
+        "json_schema": schema,
+        "max_tokens": question.max_tokens,
+        "sampling": Sampling(temperature=question.temperature, seed=question.seed),
+    }
+    if not question.notes:
+        return await controllers.ask.ask(text, **options), ""
+    answer = await controllers.ask.ask_notes(text, manas=question.manas, **options)
+    if answer.hindrance is not None:
+        say(f"the notes were searched by words alone: {answer.hindrance}")
+    # After JSON there must be nothing.
+    return answer.result, sources(answer.citations) if schema is None else ""
+
+
+def sources(citations: Sequence[Citation]) -> str:
+    """The notes that an answer drew on, a line each, below a blank one; nothing when there are none."""
+    if not citations:
+        return ""
+    return "\n" + "".join(f"[{one.number}] {' '.join(one.title.split())}\n" for one in citations)
 
 
 def read_question(text: str | None) -> str:

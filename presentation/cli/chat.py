@@ -3,46 +3,76 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass
 
+from domain.entities.conversation import AnswerBegun, AnswerEvent, ThinkingDelta
 from domain.entities.llm import Finished, GenerationResult, TextDelta
-from domain.errors import UniunError
+from domain.errors import InvalidRequest, UniunError
+from presentation.cli.ask import sources
+from presentation.cli.chat_commands import Commands, show_path
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.prompt import Reader, open_reader
 from presentation.cli.terminal import out, say, write
 from presentation.controllers.chat import ChatController
 
-HELP = """\
-/new          begin a new conversation
-/model NAME   let another installed model answer from now on
-/model        name the model that answers
-/quit         leave
-Ctrl-C stops an answer; Ctrl-D, or Ctrl-C twice at the prompt, leaves."""
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was typed."""
+
+    model: str | None = None
+    system: str | None = None
+    manas: str | None = None
+    conversation: str | None = None
+    last: bool = False
 
 
 async def chat(
-    open_controllers: Callable[[], AbstractAsyncContextManager[Controllers]],
-    model: str | None,
-    system: str | None,
+    open_controllers: Callable[[], AbstractAsyncContextManager[Controllers]], wanted: Wanted
 ) -> None:
     """Runs until the user leaves."""
     async with open_controllers() as controllers:
-        installed = await ensure(controllers.models, model)
-        with controllers.chat(installed.name, system) as conversation:
+        conversation = controllers.chat(wanted.model, wanted.system)
+        await _enter(conversation, wanted)
+        installed = await ensure(controllers.models, conversation.model)
+        with conversation:
             reader = open_reader()
             if reader.interactive:
                 out().print(f"{installed.name}. /help lists the commands.", style="dim")
-            await _Session(controllers, conversation, reader).run()
+                if conversation.path:
+                    show_path(conversation)
+            commands = Commands(controllers, conversation, installed.name)
+            await _Session(conversation, commands, reader).run()
+
+
+async def _enter(conversation: ChatController, wanted: Wanted) -> None:
+    """Opens the conversation that is asked for, or begins one."""
+    wanted_id = wanted.conversation
+    if wanted.last:
+        newest = await conversation.conversations(limit=1)
+        if not newest:
+            raise InvalidRequest("There is no conversation yet. Begin one with: uniun chat")
+        wanted_id = newest[0].id
+    if wanted_id is None:
+        await conversation.begin(manas=wanted.manas)
+        return
+    await conversation.open(wanted_id)
+    if wanted.model is not None:
+        await conversation.use_model(wanted.model)
+    if wanted.manas is not None:
+        await conversation.use_manas(wanted.manas)
 
 
 class _Session:
-    def __init__(self, controllers: Controllers, conversation: ChatController, reader: Reader) -> None:
-        self._models = controllers.models
+    def __init__(self, conversation: ChatController, commands: Commands, reader: Reader) -> None:
         self._chat = conversation
+        self._commands = commands
         self._reader = reader
         self._leaving = False
+        self._told_hindrance: str | None = None
 
     async def run(self) -> None:
         """One line after another; Ctrl-C goes to the answer while there is one."""
@@ -60,65 +90,61 @@ class _Session:
         loop.add_signal_handler(signal.SIGINT, interrupt)
         try:
             while (line := await self._reader.read()) is not None:
-                if line.startswith("/"):
-                    if line.strip() == "/quit":
-                        return
-                    await self._command(line)
-                elif line.strip():
-                    await self._answer(line)
+                if line.strip() == "/quit":
+                    return
+                await self._obey(line)
         except asyncio.CancelledError:
             if not self._leaving:
                 raise
         finally:
             loop.remove_signal_handler(signal.SIGINT)
 
-    async def _command(self, line: str) -> None:
-        name, _, argument = line.strip().partition(" ")
-        match name, argument.strip():
-            case "/help", _:
-                write(HELP + "\n")
-            case "/new", _:
-                self._chat.restart()
-                write("A new conversation.\n")
-            case "/model", "":
-                write(f"{self._chat.model}\n")
-            case "/model", wanted:
-                await self._change_model(wanted)
-            case _:
-                say(f"{name} is no command; /help lists them.")
-
-    async def _change_model(self, wanted: str) -> None:
+    async def _obey(self, line: str) -> None:
+        """An error ends what the line asked for, not the conversation."""
         try:
-            self._chat.model = (await ensure(self._models, wanted)).name
+            if not line.startswith("/"):
+                if line.strip():
+                    await self._answer(self._chat.send(line))
+                return
+            asked = await self._commands.run(line)
+            if asked is not None:
+                await self._answer(asked)
         except UniunError as error:
             say(str(error))
-        else:
-            write(f"{self._chat.model} answers from now on.\n")
 
-    async def _answer(self, question: str) -> None:
-        """Shows the answer as it comes. An error ends the answer, not the conversation."""
+    async def _answer(self, stream: AsyncGenerator[AnswerEvent, None]) -> None:
+        """Shows the answer as it comes, and the notes that it cites."""
         result: GenerationResult | None = None
         begun = False
-        with WaitingLine(f"waiting for {self._chat.model}") as waiting:
+        with WaitingLine(f"waiting for {self._commands.answering_model}") as waiting:
             try:
-                async with aclosing(self._chat.send(question)) as events:
+                async with aclosing(stream) as events:
                     async for event in events:
                         match event:
                             case TextDelta(text=text):
                                 waiting.close()
                                 begun = True
                                 write(text)
+                            case ThinkingDelta():
+                                waiting.show("thinking")
+                            case AnswerBegun(hindrance=hindrance):
+                                self._tell(hindrance)
                             case Finished(result=result):
                                 pass
                             case _:
                                 waiting.tell(event)
-            except UniunError as error:
+            finally:
                 waiting.close()
                 write("\n" if begun else "")
-                say(str(error))
-                return
-        write("\n" if begun else "")
+        if begun and self._chat.path:
+            write(sources(self._chat.path[-1].message.citations))
         self._footer(result)
+
+    def _tell(self, hindrance: str | None) -> None:
+        """Once, and again only if it has changed."""
+        if hindrance is not None and hindrance != self._told_hindrance:
+            say(f"the notes are searched by words alone: {hindrance}")
+        self._told_hindrance = hindrance
 
     def _footer(self, result: GenerationResult | None) -> None:
         if not (self._reader.interactive and sys.stdout.isatty()):

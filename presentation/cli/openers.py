@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
+    from presentation.controllers.archive import ArchiveController
     from presentation.controllers.ask import AskController
     from presentation.controllers.chat import ChatController
     from presentation.controllers.demo import DemoController
+    from presentation.controllers.knowledge import KnowledgeController
     from presentation.controllers.models import ModelsController
+    from presentation.controllers.notes import ManasController, NotesController
     from presentation.controllers.scheduler import SchedulerController
 
 
@@ -26,6 +29,18 @@ class Controllers:
     ask: AskController
     models: ModelsController
     scheduler: SchedulerController
+    knowledge: KnowledgeController
+
+
+@dataclass(frozen=True)
+class Library:
+    """The faces of an open database, without a language model; valid while the context manager that gave them is open."""
+
+    notes: NotesController
+    manases: ManasController
+    knowledge: Callable[[], KnowledgeController]
+    """Of it, only what needs no model."""
+    archive: ArchiveController
 
 
 @dataclass(frozen=True)
@@ -33,6 +48,9 @@ class Openers:
     """One way in for each sort of command, so that `models list` starts no engine and `simulate` nothing at all."""
 
     controllers: Callable[[], AbstractAsyncContextManager[Controllers]]
+    """For a command that does one thing."""
+    app: Callable[[], AbstractAsyncContextManager[Controllers]]
+    """For one that stays open: background work goes on beside it."""
     models: Callable[[], ModelsController]
     simulate: Callable[[], SimulateUseCase]
     demo: Callable[[], DemoController]

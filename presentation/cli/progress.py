@@ -60,11 +60,11 @@ class WaitingLine:
         """Takes the reason from what happens to the job."""
         match event:
             case Waiting(reason=reason):
-                self._show(reason)
+                self.show(reason)
             case Prefilling(done_tokens=done, total_tokens=total):
-                self._show(f"reading the prompt, {done} of {total} tokens")
+                self.show(f"reading the prompt, {done} of {total} tokens")
             case Preempted(reason=reason):
-                self._show(f"gave way: {reason}")
+                self.show(f"gave way: {reason}")
 
     def close(self) -> None:
         """Wipes the line; nothing is shown from here on."""
@@ -78,7 +78,8 @@ class WaitingLine:
         self._started = True
         self._progress.start()
 
-    def _show(self, reason: str) -> None:
+    def show(self, reason: str) -> None:
+        """What is being waited for."""
         self._progress.update(self._task, description=printable(reason))
 
 

@@ -1,97 +1,231 @@
-"""One conversation between a user and the model."""
+"""One conversation between a user and the model, as a face shows it."""
 
-import uuid
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
 from types import TracebackType
 
-from domain.entities.llm import GenerationEvent, LlmTaskKind, Message, TextDelta
-from domain.errors import JobCancelled
-from domain.repositories.scheduler_coordinator import JobHandle
-from domain.usecases.llm import SendChatStreamUseCase
+from domain.entities.conversation import (
+    AnswerEvent,
+    ChatMessage,
+    Conversation,
+    ConversationView,
+    Draft,
+    PathMessage,
+)
+from domain.entities.llm import LlmTaskKind
+from domain.errors import InvalidRequest, MessageNotFound
+from domain.usecases.chat import Answer, AnswerUseCase, Asking
+from domain.usecases.conversations import (
+    BeginConversationUseCase,
+    BranchUseCase,
+    ChangeConversationUseCase,
+    DeleteConversationUseCase,
+    ListConversationsUseCase,
+    ShowConversationUseCase,
+)
 from domain.usecases.scheduler import SetForegroundKindUseCase
 
 
+@dataclass(frozen=True)
+class ChatUseCases:
+    """Everything that a chat does."""
+
+    answer: AnswerUseCase
+    begin: BeginConversationUseCase
+    list_conversations: ListConversationsUseCase
+    show: ShowConversationUseCase
+    branch: BranchUseCase
+    change: ChangeConversationUseCase
+    delete: DeleteConversationUseCase
+    set_foreground: SetForegroundKindUseCase
+
+
 class ChatController:
-    """Holds the messages; while it is entered (`with chat:`) the conversation is what the user looks at."""
+    """Shows one conversation at a time; while it is entered (`with chat:`) that one is what the user looks at.
+
+    `begin` or `open` it first. A new conversation is kept from its first question on.
+    """
 
     def __init__(
-        self,
-        send: SendChatStreamUseCase,
-        set_foreground: SetForegroundKindUseCase,
-        *,
-        model: str | None = None,
-        system: str | None = None,
+        self, use_cases: ChatUseCases, *, model: str | None = None, system: str | None = None
     ) -> None:
-        self.model = model
-        """Answers the next message; the default model when none."""
-        self._send = send
-        self._set_foreground = set_foreground
-        self._system = (Message(role="system", content=system),) if system else ()
-        self._messages: list[Message] = []
-        self._conversation = uuid.uuid4().hex
-        self._job: JobHandle | None = None
-        self._stopping = False
+        self._do = use_cases
+        self._model = model
+        self._system = system
+        self._conversation: Conversation | None = None
+        self._path: tuple[PathMessage, ...] = ()
+        self._answer: Answer | None = None
+        self._entered = False
 
     def __enter__(self) -> "ChatController":
-        self._set_foreground(LlmTaskKind.CHAT, self._conversation)
+        self._entered = True
+        self._look()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._set_foreground(None)
+        self._entered = False
+        self._leave()
+
+    # -- which conversation
 
     @property
-    def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, the system message first."""
-        return (*self._system, *self._messages)
+    def conversation(self) -> Conversation:
+        """The one that is shown. Raises `InvalidRequest` before `begin` or `open`."""
+        if self._conversation is None:
+            raise InvalidRequest("No conversation is open. Begin one.")
+        return self._conversation
+
+    @property
+    def path(self) -> tuple[PathMessage, ...]:
+        """Its messages from the first to the leaf."""
+        return self._path
+
+    @property
+    def model(self) -> str | None:
+        """Answers the next question; the default model when none."""
+        return self.conversation.model
+
+    async def begin(self, *, manas: str | None = None) -> Conversation:
+        """A new conversation, over all notes or those of a Manas (id or name). Raises `ManasNotFound`."""
+        self._show(
+            ConversationView(conversation=await self._do.begin(manas=manas, model=self._model), path=())
+        )
+        return self.conversation
+
+    async def open(self, conversation_id: str) -> ConversationView:
+        """By id or the beginning of one. Raises `ConversationNotFound`."""
+        view = await self._do.show(conversation_id)
+        self._show(view)
+        return view
+
+    async def conversations(self, text: str = "", *, limit: int = 50) -> tuple[Conversation, ...]:
+        """Newest change first; those that have the text somewhere."""
+        return await self._do.list_conversations(text, limit=limit)
+
+    async def delete(self, conversation_id: str) -> None:
+        """With its messages. Raises `ConversationNotFound`."""
+        await self._do.delete(conversation_id)
+
+    async def rename(self, title: str) -> Conversation:
+        """One line of it, of at most 200 characters."""
+        title = " ".join(title.split())[:200]
+        if self._path:
+            self._conversation = await self._do.change.rename(self.conversation.id, title)
+        elif title:
+            self._conversation = self.conversation.model_copy(update={"title": title})
+        return self.conversation
+
+    async def use_model(self, model: str | None) -> None:
+        """From the next question on, here and in conversations that are begun later."""
+        self._model = model
+        if self._path:
+            self._conversation = await self._do.change.use_model(self.conversation.id, model)
+        else:
+            self._conversation = self.conversation.model_copy(update={"model": model})
+
+    async def use_manas(self, manas: str | None) -> None:
+        """From the next question on. Raises `ManasNotFound`."""
+        if self._path:
+            self._conversation = await self._do.change.use_manas(self.conversation.id, manas)
+        else:
+            await self.begin(manas=manas)
+
+    # -- asking
 
     @property
     def answering(self) -> bool:
         """Whether an answer is on its way."""
-        return self._job is not None
+        return self._answer is not None
 
-    def restart(self) -> None:
-        """Begins a new conversation; the old one is forgotten."""
-        self._messages.clear()
-        self._conversation = uuid.uuid4().hex
-        self._set_foreground(LlmTaskKind.CHAT, self._conversation)
+    def send(self, text: str) -> AsyncGenerator[AnswerEvent, None]:
+        """Asks at the end of the path and streams the answer; ends early, without an error, after `cancel()`.
 
-    async def send(self, text: str) -> AsyncGenerator[GenerationEvent, None]:
-        """Asks and streams the answer; ends early, without an error, after `cancel()`.
-
-        What was answered so far stays in the conversation, however the answer ends. A question without a word of
-        answer is taken out again: many chat templates refuse two user messages in a row.
+        Question and answer are kept however it ends. Raises what `Answer.events` raises, and `InvalidRequest` while
+        another answer is on its way.
         """
-        question = Message(role="user", content=text)
-        job = self._send(self._conversation, (*self.messages, question), model=self.model)
-        self._messages.append(question)
-        conversation = self._conversation
-        self._job = job
-        self._stopping = False
-        answer: list[str] = []
-        try:
-            async for event in job.events():
-                if isinstance(event, TextDelta):
-                    answer.append(event.text)
-                yield event
-        except JobCancelled:
-            if not self._stopping:
-                raise
-        finally:
-            job.cancel()
-            self._job = None
-            if conversation == self._conversation:
-                self._close_turn("".join(answer))
+        return self._ask(self._asking(text, self.conversation.leaf_id))
+
+    def retry(self, message_id: str | None = None) -> AsyncGenerator[AnswerEvent, None]:
+        """Another answer beside the one named, or beside the last; it is written with more chance.
+
+        Raises `MessageNotFound`, and what `send` raises.
+        """
+        message = self._on_path(message_id, "assistant", "user")
+        return self._ask(self._asking(None, message.parent_id if message.role == "assistant" else message.id))
+
+    def edit(self, text: str, message_id: str | None = None) -> AsyncGenerator[AnswerEvent, None]:
+        """The question named, or the last one, put differently: a new branch beside it.
+
+        Raises `MessageNotFound`, and what `send` raises.
+        """
+        return self._ask(self._asking(text, self._on_path(message_id, "user").parent_id))
 
     def cancel(self) -> None:
         """Stops the answer at the next boundary. Harmless when there is none."""
-        if self._job is not None:
-            self._stopping = True
-            self._job.cancel()
+        if self._answer is not None:
+            self._answer.cancel()
 
-    def _close_turn(self, answer: str) -> None:
-        if answer.strip():
-            self._messages.append(Message(role="assistant", content=answer))
-        else:
-            self._messages.pop()
+    async def branch(self, message_id: str) -> None:
+        """The path ends at this message; the next question follows it. Raises `MessageNotFound`."""
+        await self._do.branch(self.conversation.id, message_id)
+        await self._refresh()
+
+    async def show_sibling(self, message_id: str) -> None:
+        """The path goes through this message to the newest one below it. Raises `MessageNotFound`."""
+        await self._do.branch(self.conversation.id, message_id, to_its_end=True)
+        await self._refresh()
+
+    # -- inside
+
+    def _asking(self, text: str | None, parent_id: str | None) -> Asking:
+        draft, note_id = self._draft()
+        return Asking(
+            conversation=self.conversation,
+            text=text,
+            parent_id=parent_id,
+            system=self._system,
+            draft=draft,
+            draft_note_id=note_id,
+        )
+
+    def _draft(self) -> tuple[Draft | None, str | None]:
+        """What the user is writing, and the id of its note."""
+        return None, None
+
+    async def _ask(self, asking: Asking) -> AsyncGenerator[AnswerEvent, None]:
+        if self._answer is not None:
+            raise InvalidRequest("An answer is on its way. Wait for it, or stop it.")
+        self._answer = self._do.answer(asking)
+        try:
+            async with aclosing(self._answer.events()) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._answer = None
+            if self.conversation.id == asking.conversation.id:
+                await self._refresh()
+
+    def _on_path(self, message_id: str | None, *roles: str) -> ChatMessage:
+        for shown in reversed(self._path):
+            if shown.message.role in roles and message_id in (None, shown.message.id):
+                return shown.message
+        raise MessageNotFound("There is no such message in what is shown.")
+
+    async def _refresh(self) -> None:
+        view = await self._do.show(self.conversation.id)
+        self._conversation, self._path = view.conversation, view.path
+
+    def _show(self, view: ConversationView) -> None:
+        self.cancel()
+        self._conversation, self._path = view.conversation, view.path
+        self._look()
+
+    def _look(self) -> None:
+        if self._entered and self._conversation is not None:
+            self._do.set_foreground(LlmTaskKind.CHAT, self._conversation.id)
+
+    def _leave(self) -> None:
+        self._do.set_foreground(None)

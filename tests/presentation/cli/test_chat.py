@@ -1,5 +1,6 @@
 """`uniun chat` through pipes, and through a real terminal with real keys."""
 
+import asyncio
 import os
 import pty
 import re
@@ -15,9 +16,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from domain.errors import EngineError, InvalidRequest
+from domain.errors import ConversationNotFound, EngineError, InvalidRequest, ModelUnavailable
 from presentation.cli.app import build_app
+from presentation.cli.openers import Openers
 from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
+from tests.memory.library import MemoryLibrary
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = [sys.executable, "-m", "tests.presentation.cli.chat_program"]
@@ -25,10 +28,15 @@ LIMIT_S = 60
 CTRL_C, CTRL_D, ENTER = b"\x03", b"\x04", b"\r"
 
 
-def chat(text: str, coordinator: ScriptedCoordinator, store: MemoryStore | None = None) -> tuple[str, str]:
-    result = CliRunner().invoke(
-        build_app(fake_openers(coordinator, store)), ["chat", "-s", "Be brief."], input=text
-    )
+def chat(
+    text: str,
+    coordinator: ScriptedCoordinator,
+    store: MemoryStore | None = None,
+    openers: Openers | None = None,
+    arguments: tuple[str, ...] = (),
+) -> tuple[str, str]:
+    app = build_app(openers or fake_openers(coordinator, store))
+    result = CliRunner().invoke(app, ["chat", "-s", "Be brief.", *arguments], input=text)
     assert result.exit_code == 0, result.exception
     return result.stdout, result.stderr
 
@@ -48,7 +56,7 @@ def test_commands() -> None:
     out, err = chat(
         "/help\none\n/new\n/model other\n/model absent\n/model\ntwo\n/dance\n", coordinator, store
     )
-    assert "/model NAME" in out
+    assert "/model [NAME]" in out
     assert "A new conversation." in out
     assert "other answers from now on.\nother\n" in out
     assert "There is no model absent" in err
@@ -64,6 +72,105 @@ def test_a_failed_answer_does_not_end_the_conversation() -> None:
     out, err = chat("one\ntwo\n", coordinator)
     assert out == "Ha\nFine.\n"
     assert err == "uniun: It broke. Ask again.\n"
+
+
+def test_the_conversation_is_kept_and_can_be_gone_on_with() -> None:
+    coordinator = ScriptedCoordinator(answer("One."), answer("Two."), answer("Three."))
+    openers = fake_openers(coordinator)
+    chat("first\n", coordinator, openers=openers)
+    chat("second\n", coordinator, openers=openers, arguments=("--last",))
+    out, _ = chat("/list\n/open id\n/list nonsense\n", coordinator, openers=openers)
+    assert out.splitlines()[0].split()[0].startswith("id")
+    assert out.splitlines()[0].endswith("  first")
+    assert "  1 you: first\n  2 tiny: One.\n  3 you: second\n  4 tiny: Two.\n" in out
+    assert out.endswith("No conversation.\n")
+    assert [m.content for m in coordinator.requests[1].messages] == ["Be brief.", "first", "One.", "second"]
+
+
+def test_branches() -> None:
+    coordinator = ScriptedCoordinator(*(answer(word) for word in ("One.", "Uno.", "Two.", "Three.")))
+    out, err = chat(
+        "first\n/retry\n/other 2\n/branch 2\nsecond\n/edit the second\n/show\n"
+        "/branch 9\n/other 2x\n/edit\n/branch 1\n/other 1\n",
+        coordinator,
+    )
+    assert out.startswith("One.\nUno.\nfirst\n  1 you: first\n  2 tiny (1 of 2): One.\n")
+    assert "  3 you (2 of 2): the second\n  4 tiny: Three.\n" in out
+    assert "/branch N: N is one of the 4 numbers" in err
+    assert "/other N: N is one of" in err
+    assert "It is: /edit QUESTION" in err
+    assert "Nothing else was said in its place" in err
+    assert [m.content for m in coordinator.requests[3].messages] == [
+        "Be brief.",
+        "first",
+        "One.",
+        "the second",
+    ]
+
+
+def test_answers_cite_notes() -> None:
+    library = MemoryLibrary()
+    asyncio.run(library.write("n1", "Green\x1b tea", "Green tea steeps two minutes."))
+    asyncio.run(library.write("n2", "Black tea", "Black tea steeps four minutes, and tastes of smoke."))
+    coordinator = ScriptedCoordinator(answer("Two minutes [1]."), answer("It depends."))
+    out, err = chat(
+        "How long does green tea steep?\n/sources\nHow long does tea steep?\n",
+        coordinator,
+        openers=fake_openers(coordinator, library=library),
+    )
+    assert out == (
+        "Two minutes [1].\n\n[1] Green tea\n[1] Green tea\nIt depends.\n\n[1] Green tea\n[2] Black tea\n"
+    )
+    assert err == ""
+    first, second = coordinator.requests
+    assert "[1] Green" in first.messages[-1].content
+    assert first.messages[0] == second.messages[0]
+    assert second.messages[1].content == "How long does green tea steep?"
+
+
+def test_a_scope_a_title_and_deleting() -> None:
+    library = MemoryLibrary()
+    manas = asyncio.run(library.manases.create("Tea"))
+    asyncio.run(library.write("n1", "Green tea", "Green tea steeps two minutes."))
+    asyncio.run(library.write("n2", "White tea", "White tea steeps one minute."))
+    asyncio.run(library.manases.add(manas.id, ["n2"]))
+    coordinator = ScriptedCoordinator()
+    openers = fake_openers(coordinator, library=library)
+    out, err = chat(
+        "How long does tea steep?\n/title My [b]tea\n/manas\n/manas nonsense\n/delete id\n/new\n/delete id0002\n/list\n",
+        coordinator,
+        openers=openers,
+        arguments=("--manas", "Tea"),
+    )
+    assert "Green" not in coordinator.requests[0].messages[-1].content
+    assert "White" in coordinator.requests[0].messages[-1].content
+    assert "My [b]tea\nFrom now on: all notes.\n" in out
+    assert "no Manas nonsense" in err
+    assert "This conversation is open." in err
+
+
+def test_thinking_is_not_shown() -> None:
+    out, _ = chat("x\n", ScriptedCoordinator(answer("<thi", "nk>Hm.</think>\n\nFo", "ur.")))
+    assert out == "Four.\n"
+
+
+def test_a_hindrance_is_told_once() -> None:
+    library = MemoryLibrary()
+    asyncio.run(library.write("n1", "Green tea", "Green tea steeps two minutes."))
+    library.embedder.error = ModelUnavailable("The index cannot be reached.")
+    coordinator = ScriptedCoordinator()
+    out, err = chat("green tea?\nand tea?\n", coordinator, openers=fake_openers(coordinator, library=library))
+    assert err == "uniun: the notes are searched by words alone: The index cannot be reached.\n"
+    assert "[1] Green tea" in out
+
+
+def test_options_that_exclude_each_other_and_conversations_that_are_not_there() -> None:
+    app = build_app(fake_openers())
+    both = CliRunner().invoke(app, ["chat", "--last", "--conversation", "x"])
+    assert both.exit_code == 2
+    assert isinstance(CliRunner().invoke(app, ["chat", "--last"]).exception, InvalidRequest)
+    absent = CliRunner().invoke(app, ["chat", "--conversation", "x"])
+    assert isinstance(absent.exception, ConversationNotFound)
 
 
 class Terminal:

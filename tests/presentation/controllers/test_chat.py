@@ -3,25 +3,33 @@ from contextlib import aclosing
 
 import pytest
 
-from domain.entities.llm import GenerationEvent, LlmTaskKind, TextDelta
-from domain.errors import EngineError, UnknownModel
-from domain.usecases.llm import SendChatStreamUseCase
-from domain.usecases.scheduler import SetForegroundKindUseCase
+from domain.entities.conversation import AnswerBegun, AnswerEvent
+from domain.entities.llm import LlmTaskKind, TextDelta
+from domain.errors import EngineError, InvalidRequest, MessageNotFound, UnknownModel
 from presentation.controllers.chat import ChatController
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, answer
+from tests.memory.chat import MemoryChat
 
 
-def open_chat(coordinator: ScriptedCoordinator, store: MemoryStore | None = None) -> ChatController:
-    send = SendChatStreamUseCase(coordinator, store or MemoryStore("tiny"))
-    return ChatController(send, SetForegroundKindUseCase(coordinator), system="Be brief.")
+def open_chat(
+    coordinator: ScriptedCoordinator, store: MemoryStore | None = None, memory: MemoryChat | None = None
+) -> ChatController:
+    memory = memory or MemoryChat(coordinator, store or MemoryStore("tiny"))
+    chat = ChatController(memory.use_cases, system="Be brief.")
+    asyncio.run(chat.begin())
+    return chat
 
 
-async def collect(chat: ChatController, text: str) -> list[GenerationEvent]:
+async def collect(chat: ChatController, text: str) -> list[AnswerEvent]:
     return [event async for event in chat.send(text)]
 
 
 def said(chat: ChatController) -> list[tuple[str, str]]:
-    return [(message.role, message.content) for message in chat.messages]
+    return [(shown.message.role, shown.message.content) for shown in chat.path]
+
+
+def states(chat: ChatController) -> list[str]:
+    return [shown.message.state for shown in chat.path]
 
 
 def test_the_second_turn_carries_the_first() -> None:
@@ -30,7 +38,6 @@ def test_the_second_turn_carries_the_first() -> None:
     asyncio.run(collect(chat, "first"))
     asyncio.run(collect(chat, "second"))
     assert said(chat) == [
-        ("system", "Be brief."),
         ("user", "first"),
         ("assistant", "One."),
         ("user", "second"),
@@ -40,17 +47,32 @@ def test_the_second_turn_carries_the_first() -> None:
     assert coordinator.requests[0].flow == coordinator.requests[1].flow
 
 
-def test_the_conversation_is_the_surface_while_it_is_open() -> None:
+def test_the_surface_follows_the_conversation_that_is_shown() -> None:
     coordinator = ScriptedCoordinator()
     with open_chat(coordinator) as chat:
+        first = chat.conversation.id
         asyncio.run(collect(chat, "hello"))
-        flow = coordinator.requests[0].flow
-        assert coordinator.surfaces == [(LlmTaskKind.CHAT, flow)]
-        chat.restart()
-        asyncio.run(collect(chat, "again"))
-        assert coordinator.surfaces[1] == (LlmTaskKind.CHAT, coordinator.requests[1].flow)
-        assert coordinator.requests[1].flow != flow
-    assert coordinator.surfaces[-1] == (None, None)
+        second = asyncio.run(chat.begin()).id
+        asyncio.run(chat.open(first))
+    assert coordinator.surfaces == [
+        (LlmTaskKind.CHAT, first),
+        (LlmTaskKind.CHAT, second),
+        (LlmTaskKind.CHAT, first),
+        (None, None),
+    ]
+
+
+def test_a_conversation_is_kept_from_its_first_question_on() -> None:
+    coordinator = ScriptedCoordinator(answer("One."))
+    memory = MemoryChat(coordinator, MemoryStore("tiny"))
+    chat = open_chat(coordinator, memory=memory)
+    assert asyncio.run(chat.conversations()) == ()
+    asyncio.run(collect(chat, "What is a stoic, and why should I care about any of them at all today?"))
+    other = open_chat(coordinator, memory=memory)
+    (kept,) = asyncio.run(other.conversations("stoic"))
+    assert kept.title == "What is a stoic, and why should I care about any of them…"
+    view = asyncio.run(other.open(kept.id[:6]))
+    assert [shown.message.content for shown in view.path][1] == "One."
 
 
 def test_a_stopped_answer_ends_quietly_and_is_kept() -> None:
@@ -58,38 +80,46 @@ def test_a_stopped_answer_ends_quietly_and_is_kept() -> None:
 
     async def scenario() -> None:
         async for event in chat.send("question"):
-            assert isinstance(event, TextDelta)
-            assert chat.answering
-            asyncio.get_running_loop().call_soon(chat.cancel)
+            if isinstance(event, TextDelta):
+                assert chat.answering
+                asyncio.get_running_loop().call_soon(chat.cancel)
 
     asyncio.run(scenario())
-    assert said(chat)[1:] == [("user", "question"), ("assistant", "Half an")]
+    assert said(chat) == [("user", "question"), ("assistant", "Half an")]
+    assert states(chat) == ["complete", "stopped"]
     assert not chat.answering
 
 
-def test_a_question_that_was_stopped_before_the_first_word_is_taken_out() -> None:
-    chat = open_chat(ScriptedCoordinator([HOLD]))
+def test_a_question_that_was_stopped_before_the_first_word_is_kept_but_not_sent_again() -> None:
+    coordinator = ScriptedCoordinator([HOLD], answer("Fine."))
+    chat = open_chat(coordinator)
 
     async def scenario() -> None:
         asyncio.get_running_loop().call_soon(chat.cancel)
-        assert await collect(chat, "question") == []
+        (begun,) = await collect(chat, "question")
+        assert isinstance(begun, AnswerBegun)
+        await collect(chat, "another")
 
     asyncio.run(scenario())
-    assert said(chat) == [("system", "Be brief.")]
+    assert [content for _, content in said(chat)] == ["question", "", "another", "Fine."]
+    assert [m.content for m in coordinator.requests[1].messages] == ["Be brief.", "another"]
 
 
 def test_a_failure_in_the_middle_is_told_and_keeps_what_was_answered() -> None:
     chat = open_chat(ScriptedCoordinator([*answer("Half")[:1], EngineError("The engine failed.")]))
     with pytest.raises(EngineError):
         asyncio.run(collect(chat, "question"))
-    assert said(chat)[1:] == [("user", "question"), ("assistant", "Half")]
+    assert said(chat) == [("user", "question"), ("assistant", "Half")]
+    assert chat.path[-1].message.state == "failed"
+    assert chat.path[-1].message.error == "The engine failed."
 
 
-def test_a_refused_question_leaves_no_trace() -> None:
+def test_a_question_that_cannot_be_answered_is_kept_with_the_reason() -> None:
     chat = open_chat(ScriptedCoordinator(), MemoryStore())
     with pytest.raises(UnknownModel):
         asyncio.run(collect(chat, "question"))
-    assert said(chat) == [("system", "Be brief.")]
+    assert said(chat) == [("user", "question"), ("assistant", "")]
+    assert "no model tiny" in (chat.path[-1].message.error or "")
 
 
 def test_leaving_the_stream_early_cancels_the_job() -> None:
@@ -98,13 +128,109 @@ def test_leaving_the_stream_early_cancels_the_job() -> None:
 
     async def scenario() -> None:
         async with aclosing(chat.send("question")) as events:
-            async for _ in events:
-                break
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
 
     asyncio.run(scenario())
     assert coordinator.jobs[0].cancelled.is_set()
-    assert said(chat)[1:] == [("user", "question"), ("assistant", "a")]
+    assert said(chat) == [("user", "question"), ("assistant", "a")]
+    assert states(chat)[-1] == "stopped"
 
 
 def test_cancelling_nothing_is_harmless() -> None:
     open_chat(ScriptedCoordinator()).cancel()
+
+
+def test_one_answer_at_a_time() -> None:
+    chat = open_chat(ScriptedCoordinator(answer("a", "b")))
+
+    async def scenario() -> None:
+        async with aclosing(chat.send("question")) as events:
+            await anext(events)
+            with pytest.raises(InvalidRequest, match="on its way"):
+                await collect(chat, "another")
+
+    asyncio.run(scenario())
+
+
+def test_a_retry_is_a_sibling_and_written_with_more_chance() -> None:
+    coordinator = ScriptedCoordinator(answer("One."), answer("Uno."))
+    chat = open_chat(coordinator)
+
+    async def scenario() -> None:
+        await collect(chat, "first")
+        [_ async for _ in chat.retry()]
+
+    asyncio.run(scenario())
+    assert said(chat) == [("user", "first"), ("assistant", "Uno.")]
+    assert coordinator.requests[0].messages == coordinator.requests[1].messages
+    assert coordinator.requests[0].sampling.temperature == 0
+    assert coordinator.requests[1].sampling.temperature > 0
+    one = chat.path[1].siblings[0]
+    asyncio.run(chat.show_sibling(one))
+    assert said(chat)[1] == ("assistant", "One.")
+
+
+def test_an_edit_is_a_branch_and_the_old_one_stays() -> None:
+    coordinator = ScriptedCoordinator(answer("One."), answer("Two."), answer("Three."))
+    chat = open_chat(coordinator)
+
+    async def scenario() -> None:
+        await collect(chat, "first")
+        await collect(chat, "second")
+        [_ async for _ in chat.edit("the first", chat.path[0].message.id)]
+        assert said(chat) == [("user", "the first"), ("assistant", "Three.")]
+        old = next(each for each in chat.path[0].siblings if each != chat.path[0].message.id)
+        await chat.show_sibling(old)
+
+    asyncio.run(scenario())
+    assert [content for _, content in said(chat)] == ["first", "One.", "second", "Two."]
+    assert [m.content for m in coordinator.requests[2].messages] == ["Be brief.", "the first"]
+
+
+def test_a_branch_goes_on_from_any_message() -> None:
+    coordinator = ScriptedCoordinator(answer("One."), answer("Two."), answer("Deux."))
+    chat = open_chat(coordinator)
+
+    async def scenario() -> None:
+        await collect(chat, "first")
+        await collect(chat, "second")
+        await chat.branch(chat.path[1].message.id)
+        assert len(chat.path) == 2
+        await collect(chat, "the second")
+
+    asyncio.run(scenario())
+    assert [content for _, content in said(chat)] == ["first", "One.", "the second", "Deux."]
+    assert len(chat.path[2].siblings) == 2
+
+
+def test_messages_that_are_not_there() -> None:
+    chat = open_chat(ScriptedCoordinator())
+    with pytest.raises(MessageNotFound):
+        chat.retry()
+    with pytest.raises(MessageNotFound):
+        chat.edit("x", "nonsense")
+    asyncio.run(collect(chat, "first"))
+    with pytest.raises(MessageNotFound):
+        asyncio.run(chat.branch("nonsense"))
+
+
+def test_title_and_model_of_a_new_and_of_an_old_conversation() -> None:
+    coordinator = ScriptedCoordinator()
+    memory = MemoryChat(coordinator, MemoryStore("tiny", "other"))
+    chat = open_chat(coordinator, memory=memory)
+
+    async def scenario() -> None:
+        await chat.rename("My\n title")
+        await chat.use_model("other")
+        await collect(chat, "first")
+        assert (await chat.conversations())[0].title == "My title"
+        await chat.rename("Another")
+        await chat.use_model("tiny")
+        await collect(chat, "second")
+        assert (await chat.conversations())[0].title == "Another"
+
+    asyncio.run(scenario())
+    assert [request.model for request in coordinator.requests] == ["other", "tiny"]
+    assert [shown.message.model for shown in chat.path] == [None, "other", None, "tiny"]

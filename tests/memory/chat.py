@@ -1,0 +1,80 @@
+"""A chat, and the knowledge graph, over fakes."""
+
+from domain.repositories.model_store import ModelStore
+from domain.repositories.scheduler_coordinator import SchedulerCoordinator
+from domain.usecases.chat import AnswerUseCase
+from domain.usecases.conversations import (
+    BeginConversationUseCase,
+    BranchUseCase,
+    ChangeConversationUseCase,
+    DeleteConversationUseCase,
+    ListConversationsUseCase,
+    ShowConversationUseCase,
+)
+from domain.usecases.knowledge import (
+    ExtractKnowledgeUseCase,
+    ListFailuresUseCase,
+    ReadPendingNotesUseCase,
+    RetryExtractionUseCase,
+    ShowGraphUseCase,
+)
+from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase
+from domain.usecases.retrieval import RetrieveContextUseCase
+from domain.usecases.scheduler import SetForegroundKindUseCase
+from presentation.controllers.chat import ChatUseCases
+from presentation.controllers.knowledge import KnowledgeController
+from tests.memory.conversations import MemoryConversations
+from tests.memory.identity import CountingIdentities
+from tests.memory.library import MemoryLibrary
+
+
+class MemoryChat:
+    """Everything that a chat controller is given, and what lies behind it."""
+
+    def __init__(
+        self,
+        coordinator: SchedulerCoordinator,
+        store: ModelStore,
+        library: MemoryLibrary | None = None,
+        conversations: MemoryConversations | None = None,
+    ) -> None:
+        self.library = library or MemoryLibrary()
+        self.conversations = conversations or MemoryConversations()
+        self.identities = CountingIdentities()
+        self.retrieve = RetrieveContextUseCase(
+            self.library.embedder, self.library.vectors, self.library.notes, self.library.knowledge
+        )
+        self.answer = AnswerUseCase(
+            SendChatStreamUseCase(coordinator, store),
+            self.retrieve,
+            self.conversations,
+            self.library.notes,
+            store,
+            self.identities,
+        )
+        self.use_cases = ChatUseCases(
+            answer=self.answer,
+            begin=BeginConversationUseCase(self.identities, self.library.manases),
+            list_conversations=ListConversationsUseCase(self.conversations),
+            show=ShowConversationUseCase(self.conversations),
+            branch=BranchUseCase(self.conversations),
+            change=ChangeConversationUseCase(self.conversations, self.library.manases),
+            delete=DeleteConversationUseCase(self.conversations),
+            set_foreground=SetForegroundKindUseCase(coordinator),
+        )
+
+
+def knowledge_controller(
+    coordinator: SchedulerCoordinator, store: ModelStore, library: MemoryLibrary
+) -> KnowledgeController:
+    extract = ExtractKnowledgeUseCase(
+        GenerateOneShotUseCase(coordinator, store), store, library.notes, library.knowledge
+    )
+    return KnowledgeController(
+        extract,
+        ReadPendingNotesUseCase(extract, library.knowledge, library.notes),
+        ShowGraphUseCase(library.knowledge),
+        ListFailuresUseCase(library.knowledge, library.notes),
+        RetryExtractionUseCase(library.knowledge),
+        SetForegroundKindUseCase(coordinator),
+    )
