@@ -95,9 +95,10 @@ class GanaEngine:
         mode: GanaMode,
         *,
         tick: Tick | None = None,
+        deadline: datetime | None = None,
         watch: Callable[[GanaProgress], None] = lambda progress: None,
     ) -> GanaRun:
-        """One run, logged. `cron` carries the tick's due time as deadline; `preview` publishes and logs nothing.
+        """One run, logged. `cron` carries the due time as deadline (the tick's, unless told otherwise); `preview` publishes and logs nothing.
 
         The note that it writes, the cursor and the log change together, or not at all if the tick has been lost.
         """
@@ -118,7 +119,10 @@ class GanaEngine:
             busy = _Work()
             busy.skip("already_running", "It runs already. One run at a time.")
             return await self._logged(self._ended(run, busy))
-        return await self._claimed_run(gana, mode, claim, run, watch)
+        if mode == "cron":
+            deadline = deadline or claim.due_at or now
+        jobs = GanaJobs(self.generate, gana, deadline if mode == "cron" else None, watch)
+        return await self._claimed_run(gana, mode, claim, run, jobs)
 
     def stop(self, gana_id: str) -> None:
         """Ends a run at its next token because the user says so; its tick counts as done."""
@@ -127,10 +131,9 @@ class GanaEngine:
             jobs.stop()
 
     async def _claimed_run(
-        self, gana: Gana, mode: GanaMode, claim: Tick, run: GanaRun, watch: Callable[[GanaProgress], None]
+        self, gana: Gana, mode: GanaMode, claim: Tick, run: GanaRun, jobs: GanaJobs
     ) -> GanaRun:
-        deadline = (claim.due_at or run.started_at) if mode == "cron" else None
-        jobs = self._running[gana.id] = GanaJobs(self.generate, gana, deadline, watch)
+        self._running[gana.id] = jobs
         settled = False
         lost = "The program was closed, or gave way. Its tick stays due."
         try:

@@ -1,0 +1,148 @@
+"""Which Ganas are to run now, and for which of their due times."""
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from domain.entities.entity import Entity
+from domain.entities.gana import Gana, GanaRun, Tick
+from domain.repositories.due_times import DueTimes
+from domain.repositories.ganas import GanaRepository
+from domain.repositories.identity import Identities
+from domain.repositories.notes import NoteRepository
+from domain.usecases.gana_input import watches
+
+CATCH_UP_RUNS = 24
+"""Of one Gana that wants all its missed runs."""
+GRACE = timedelta(minutes=1)
+"""A due time so shortly before the program could see it was not missed."""
+CLOCK_WAS_WRONG = timedelta(hours=25)
+"""A clock that is set back by less is lived through: nothing fires twice, and a tick comes a little later."""
+REACT_AGAIN = timedelta(minutes=10)
+"""After a reaction that failed, unless there is still newer input."""
+
+
+class Fire(Entity):
+    """A claimed tick that is to be run now."""
+
+    gana: Gana
+    tick: Tick
+    deadline: datetime
+
+
+class GanaCalendar:
+    """The missed-run policies, over claims that hold between processes."""
+
+    def __init__(
+        self,
+        ganas: GanaRepository,
+        notes: NoteRepository,
+        due_times: DueTimes,
+        identities: Identities,
+        by: Literal["app", "background"] = "app",
+    ) -> None:
+        self._ganas = ganas
+        self._notes = notes
+        self._due_times = due_times
+        self._identities = identities
+        self._by = by
+
+    async def due(self, limit: int = 100) -> tuple[Gana, ...]:
+        """Ganas whose time has come, longest overdue first."""
+        return await self._ganas.due(self._identities.now(), limit)
+
+    def missed(self, gana: Gana, awake_since: datetime) -> bool:
+        """Whether its newest due time came while no program was awake to see it."""
+        fires = self._fires(gana, self._identities.now(), 1)
+        return bool(fires) and fires[-1] < awake_since - GRACE
+
+    async def take(self, gana: Gana, awake_since: datetime) -> Fire | None:
+        """Claims a due Gana's tick; none if somebody else was faster, or if its missed run is to be skipped.
+
+        `latest` and `skip` fold all due times that have passed into one tick; `all` takes the oldest.
+        """
+        now = self._identities.now()
+        fires = self._fires(gana, now, CATCH_UP_RUNS)
+        if not fires or gana.due_at is None:
+            return None
+        if gana.draft.missed_runs == "all":
+            rest = [fire for fire in fires if fire > gana.due_at]
+            deadline = gana.due_at
+            following = rest[0] if rest else self._due_times.next_after(gana.draft, fires[-1])
+        else:
+            deadline = fires[-1]
+            following = self._due_times.next_after(gana.draft, deadline)
+        tick = await self._ganas.claim(gana.id, gana.due_at, following, by=self._by, now=now)
+        if tick is None:
+            return None
+        if gana.draft.missed_runs == "skip" and self.missed(gana, awake_since):
+            await self._skip(gana, tick, now)
+            return None
+        return Fire(gana=gana, tick=tick, deadline=deadline)
+
+    async def react(self) -> Fire | None:
+        """Claims one reactive Gana that has unread input; none if there is none."""
+        now = self._identities.now()
+        for gana in await self._ganas.all():
+            if gana.enabled and gana.draft.reactive and await self._wants_to_react(gana, now):
+                tick = await self._ganas.claim(gana.id, None, None, by=self._by, now=now)
+                if tick is not None:
+                    return Fire(gana=gana, tick=tick, deadline=now)
+        return None
+
+    async def next_due(self) -> datetime | None:
+        """The next tick that is still to come, of any Gana."""
+        now = self._identities.now()
+        times = [gana.due_at for gana in await self._ganas.all() if gana.enabled and gana.due_at is not None]
+        return min((time for time in times if time > now), default=None)
+
+    async def mend(self) -> int:
+        """Recomputes what a clock that was wrong by more than a day has left in the future; returns of how many Ganas."""
+        now = self._identities.now()
+        mended = 0
+        for gana in await self._ganas.all():
+            runs = await self._ganas.runs(gana.id, limit=1)
+            latest = max([gana.created_at, *(run.started_at for run in runs)])
+            if gana.enabled and latest > now + CLOCK_WAS_WRONG:
+                cursor = min(gana.cursor, now) if gana.cursor is not None else None
+                due_at = self._due_times.next_after(gana.draft, now)
+                changed = {"cursor": cursor, "due_at": due_at, "created_at": min(gana.created_at, now)}
+                await self._ganas.put(gana.model_copy(update=changed))
+                mended += 1
+        return mended
+
+    def _fires(self, gana: Gana, now: datetime, limit: int) -> tuple[datetime, ...]:
+        if gana.due_at is None:
+            return ()
+        return self._due_times.missed(gana.draft, gana.due_at, now, limit)
+
+    async def _wants_to_react(self, gana: Gana, now: datetime) -> bool:
+        if not watches(gana.draft):
+            return False
+        after = gana.cursor
+        failed = await self._failed_lately(gana, now)
+        if failed is not None:
+            after = max(failed.started_at, after) if after is not None else failed.started_at
+        unread = await self._notes.changed_since(
+            after, tag=gana.draft.input_tag, manas_id=gana.draft.input_manas_id, limit=1
+        )
+        return bool(unread)
+
+    async def _failed_lately(self, gana: Gana, now: datetime) -> GanaRun | None:
+        runs = await self._ganas.runs(gana.id, limit=1)
+        if not runs or now - runs[0].started_at > REACT_AGAIN:
+            return None
+        done = runs[0].status == "succeeded" or runs[0].reason in ("nothing_to_say", "no_new_input")
+        return None if done else runs[0]
+
+    async def _skip(self, gana: Gana, tick: Tick, now: datetime) -> None:
+        run = GanaRun(
+            id=self._identities.new_id(),
+            gana_id=gana.id,
+            due_at=tick.due_at,
+            status="skipped",
+            reason="missed",
+            detail="The program was not running when it was due.",
+            started_at=now,
+            by=self._by,
+        )
+        await self._ganas.complete(tick, run, cursor=None, publish=None)
