@@ -96,16 +96,29 @@ class GanaCalendar:
         return min((time for time in times if time > now), default=None)
 
     async def mend(self) -> int:
-        """Recomputes what a clock that was wrong by more than a day has left in the future; returns of how many Ganas."""
+        """Brings back what a clock that was wrong by more than a day has left in the future; returns of how many Ganas."""
         now = self._identities.now()
         mended = 0
         for gana in await self._ganas.all():
-            runs = await self._ganas.runs(gana.id, limit=1)
-            latest = max([gana.created_at, *(run.started_at for run in runs)])
-            if gana.enabled and latest > now + CLOCK_WAS_WRONG:
-                cursor = min(gana.cursor, now) if gana.cursor is not None else None
-                due_at = self._due_times.next_after(gana.draft, now)
-                changed = {"cursor": cursor, "due_at": due_at, "created_at": min(gana.created_at, now)}
+            if not gana.enabled:
+                continue
+            changed: dict[str, datetime | None] = {}
+            following = self._due_times.next_after(gana.draft, now)
+            if gana.due_at is not None and following is not None and gana.due_at > following:
+                runs = await self._ganas.runs(gana.id, limit=1)
+                latest = max([gana.created_at, *(run.started_at for run in runs)])
+                if latest > now + CLOCK_WAS_WRONG:
+                    changed["due_at"] = following
+            if gana.cursor is not None and gana.cursor > now + CLOCK_WAS_WRONG:
+                read_already = await self._notes.changed_since(
+                    now + CLOCK_WAS_WRONG,
+                    tag=gana.draft.input_tag,
+                    manas_id=gana.draft.input_manas_id,
+                    limit=1,
+                )
+                if not read_already:
+                    changed["cursor"] = now
+            if changed:
                 await self._ganas.put(gana.model_copy(update=changed))
                 mended += 1
         return mended

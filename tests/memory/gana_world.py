@@ -8,6 +8,7 @@ from data.markdown.parser import MarkdownNoteParser
 from domain.entities.gana import Gana, GanaDraft
 from domain.entities.note import Note, NoteDraft
 from domain.errors import WebhookFailed
+from domain.repositories.identity import Identities
 from domain.usecases.gana import GanaEngine, GanaMaterial
 from domain.usecases.gana_tools import RetrievedPassages
 from domain.usecases.llm import GenerateOneShotUseCase
@@ -46,13 +47,19 @@ class KeptChanges:
 class GanaWorld:
     """`engine` is for the app; its neighbours are plain attributes."""
 
-    def __init__(self, coordinator: ScriptedCoordinator | None = None, *models: str) -> None:
+    def __init__(
+        self,
+        coordinator: ScriptedCoordinator | None = None,
+        *models: str,
+        identities: Identities | None = None,
+    ) -> None:
         self.coordinator = coordinator or ScriptedCoordinator()
         self.store = MemoryStore(*(models or ("tiny",)))
         self.library = MemoryLibrary()
         self.notes = self.library.notes
         self.ganas = MemoryGanas(self.notes)
-        self.identities = CountingIdentities()
+        self.counting = CountingIdentities()
+        self.identities = identities or self.counting
         self.leases = QuietLeases()
         self.webhook = KeptWebhook()
         self.changes = KeptChanges()
@@ -74,6 +81,11 @@ class GanaWorld:
             self.identities,
         )
 
+    @property
+    def now(self) -> datetime:
+        """Without moving the clock."""
+        return self.counting.at if self.identities is self.counting else self.identities.now()
+
     async def gana(self, name: str = "g", *, due_at: datetime | None = None, **fields: Any) -> Gana:
         """An enabled Gana that has read everything up to now."""
         draft = GanaDraft.model_validate({"name": name, "task": "Sum up.", **fields})
@@ -81,9 +93,9 @@ class GanaWorld:
             id=f"id-{name}",
             draft=draft,
             enabled=True,
-            cursor=self.identities.at,
+            cursor=self.now,
             due_at=due_at,
-            created_at=self.identities.at,
+            created_at=self.now,
         )
         await self.ganas.put(gana)
         return gana

@@ -20,7 +20,7 @@ def call(tool: str, argument: str) -> list[Step]:
 async def due_run(world: GanaWorld, gana: Gana) -> GanaRun:
     """As a ticker would."""
     assert gana.due_at is not None
-    tick = await world.ganas.claim(gana.id, gana.due_at, None, by="app", now=world.identities.at)
+    tick = await world.ganas.claim(gana.id, gana.due_at, None, by="app", now=world.now)
     assert tick is not None
     return await world.engine.process_gana(gana, "cron", tick=tick)
 
@@ -82,7 +82,7 @@ def test_a_tick_carries_its_due_time_as_deadline() -> None:
     world = GanaWorld()
 
     async def scenario() -> None:
-        gana = await world.gana(due_at=world.identities.at)
+        gana = await world.gana(due_at=world.now)
         run = await due_run(world, gana)
         assert run.due_at == gana.due_at
         assert world.coordinator.requests[0].deadline == gana.due_at
@@ -151,7 +151,7 @@ def test_without_its_model_it_is_skipped() -> None:
     world = GanaWorld()
 
     async def scenario() -> None:
-        gana = await world.gana(model="absent", due_at=world.identities.at)
+        gana = await world.gana(model="absent", due_at=world.now)
         run = await due_run(world, gana)
         assert (run.status, run.reason) == ("skipped", "no_model")
         assert "absent" in run.detail
@@ -210,12 +210,12 @@ def test_a_tick_that_the_user_stops_is_done() -> None:
     world = GanaWorld(ScriptedCoordinator([HOLD]))
 
     async def scenario() -> None:
-        gana = await world.gana(due_at=world.identities.at)
+        gana = await world.gana(due_at=world.now)
         run = asyncio.create_task(due_run(world, gana))
         await submitted(world)
         world.engine.stop(gana.id)
         assert ((await run).status, (await run).reason) == ("skipped", "cancelled")
-        assert await world.ganas.due(world.identities.at + timedelta(days=1), 10) == ()
+        assert await world.ganas.due(world.now + timedelta(days=1), 10) == ()
 
     asyncio.run(scenario())
 
@@ -225,10 +225,10 @@ def test_a_tick_that_is_cut_off_stays_due(error: Exception) -> None:
     world = GanaWorld(ScriptedCoordinator([error]))
 
     async def scenario() -> None:
-        gana = await world.gana(due_at=world.identities.at)
+        gana = await world.gana(due_at=world.now)
         run = await due_run(world, gana)
         assert (run.status, run.reason) == ("skipped", "cancelled")
-        assert [each.due_at for each in await world.ganas.due(world.identities.at, 10)] == [gana.due_at]
+        assert [each.due_at for each in await world.ganas.due(world.now, 10)] == [gana.due_at]
 
     asyncio.run(scenario())
 
@@ -237,7 +237,7 @@ def test_a_tick_whose_process_is_told_to_end_stays_due() -> None:
     world = GanaWorld(ScriptedCoordinator([HOLD]))
 
     async def scenario() -> None:
-        gana = await world.gana(due_at=world.identities.at, input_tag="inbox")
+        gana = await world.gana(due_at=world.now, input_tag="inbox")
         await world.note("Bread rose.", "inbox")
         task = asyncio.create_task(due_run(world, gana))
         await submitted(world)
@@ -245,7 +245,7 @@ def test_a_tick_whose_process_is_told_to_end_stays_due() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert world.coordinator.jobs[0].cancelled.is_set()
-        (left,) = await world.ganas.due(world.identities.at, 10)
+        (left,) = await world.ganas.due(world.now, 10)
         assert (left.due_at, left.cursor) == (gana.due_at, gana.cursor)
         assert not world.ganas.published
 
@@ -258,7 +258,7 @@ def test_a_tick_that_was_lost_publishes_nothing() -> None:
     world = GanaWorld()
 
     async def scenario() -> None:
-        gana = await world.gana(due_at=world.identities.at, webhook="http://127.0.0.1:9/hook")
+        gana = await world.gana(due_at=world.now, webhook="http://127.0.0.1:9/hook")
         stale = Tick(gana_id=gana.id, due_at=gana.due_at, claim="stale")
         run = await world.engine.process_gana(gana, "cron", tick=stale)
         assert (run.status, run.reason) == ("skipped", "cancelled")
@@ -267,7 +267,7 @@ def test_a_tick_that_was_lost_publishes_nothing() -> None:
         assert (await due_run(world, gana)).status == "succeeded"
         assert len(world.ganas.published) == 1
         world.leases.lose = True
-        late = await world.gana("late", due_at=world.identities.at)
+        late = await world.gana("late", due_at=world.now)
         assert (await due_run(world, late)).reason == "cancelled"
         assert len(world.ganas.published) == 1
 
@@ -278,7 +278,7 @@ def test_a_one_shot_is_off_once_it_has_fired() -> None:
     world = GanaWorld()
 
     async def scenario() -> None:
-        at = world.identities.at
+        at = world.now
         gana = await world.gana(due_at=at, mode="one_shot", once_at=at)
         assert (await due_run(world, gana)).status == "succeeded"
         assert not (await world.again(gana)).enabled
@@ -310,7 +310,7 @@ def test_more_than_fits_is_left_for_the_next_run() -> None:
 
     async def scenario() -> None:
         gana = await world.gana(input_tag="inbox")
-        start = world.identities.at
+        start = world.now
         notes = [
             await world.note(f"Long {n}. " + "word " * 150, "inbox", at=start + n * MINUTE)
             for n in range(1, 8)
@@ -330,7 +330,7 @@ def test_notes_of_one_moment_are_read_together_and_none_is_passed_over() -> None
 
     async def scenario() -> None:
         gana = await world.gana(input_tag="inbox")
-        moment = world.identities.at + MINUTE
+        moment = world.now + MINUTE
         notes = [await world.note(f"Import {n}. " + "word " * 50, "inbox", at=moment) for n in range(120)]
         later = await world.note("Later.", "inbox", at=moment + MINUTE)
         run = await world.engine.process_gana(gana, "interactive")
@@ -349,7 +349,7 @@ def test_a_busy_moment_at_the_edge_of_a_batch_is_not_cut_in_two() -> None:
 
     async def scenario() -> None:
         gana = await world.gana(input_tag="inbox")
-        start = world.identities.at
+        start = world.now
         times = [start + n * timedelta(seconds=1) for n in range(1, 46)] + 10 * [start + MINUTE]
         notes = [await world.note("x", "inbox", at=at, title=str(n)) for n, at in enumerate(times)]
         read: list[str] = []
@@ -371,7 +371,7 @@ def test_an_agent_looks_and_then_publishes_one_job_a_round() -> None:
     )
 
     async def scenario() -> None:
-        gana = await world.gana(agentic=True, due_at=world.identities.at)
+        gana = await world.gana(agentic=True, due_at=world.now)
         note = await world.note("Bread needs flour.", title="Loaf")
         await world.library.read(note.id, "Bread.", ("bread", "needs", "flour"))
         run = await due_run(world, gana)
