@@ -114,7 +114,7 @@ class FolderImporter:
             old = earlier.get(moved.get(read.file.origin, read.file.origin))
             # Oldest file first, a microsecond apart: a list of the newest notes shows the newest files first.
             note = self._note(read, old, now + timedelta(microseconds=len(notes)))
-            if old is not None and _is_changed_here(old) and note.content_hash != old.content_hash:
+            if old is not None and _is_changed_here(old) and (note.text, note.tags) != (old.text, old.tags):
                 mark = ImportMark.parse(old.origin_mark)
                 if mark.file_hash != read.file_hash:
                     problems.append(ImportProblem(path=read.file.origin, reason=_CONFLICT, imported=False))

@@ -45,7 +45,9 @@ class MarkdownNoteParser:
         tokens = self._blocks.parse(body, environment)
         found = [find for token in tokens if token.type == "inline" for find in scan_inline(token.content)]
         references = [note_target(entry["href"]) for entry in environment.get("references", {}).values()]
-        links = [find.text for find in found if find.kind == "link"] + [name for name in references if name]
+        links = tuple(
+            dict.fromkeys([*(find.text for find in found if find.kind == "link"), *filter(None, references)])
+        )
         text_tags = sorted({find.text for find in found if find.kind == "tag"})
         front_tags = [normal_tag(word) for word in words(_first(front, "tags", "tag"), separators=", ")]
         tags = {tag for tag in front_tags if 0 < len(tag) <= MAX_TAG_CHARACTERS} | set(text_tags)
@@ -57,7 +59,7 @@ class MarkdownNoteParser:
             tags=tuple(sorted(tags)[:MAX_TAGS]),
             text_tags=tuple(text_tags[:MAX_TAGS]),
             aliases=_aliases(front),
-            links=tuple(dict.fromkeys(links))[:MAX_LINKS],
+            links=links[:MAX_LINKS],
             created_at=_time(front, flaws, "created", "date"),
             updated_at=_time(front, flaws, "updated", "modified"),
             flaws=tuple(flaws),

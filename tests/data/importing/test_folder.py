@@ -1,0 +1,278 @@
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from data.importing.folder import BATCH_FILES, FolderImporter
+from data.importing.reading import MAX_FILE_BYTES
+from data.markdown.parser import MarkdownNoteParser
+from data.note_changes import LocalNoteChanges
+from domain.entities.note import ImportProgress, ImportReport, Note
+from domain.errors import InvalidRequest
+from domain.usecases.notes import EditNoteUseCase
+from tests.memory.identity import CountingIdentities
+from tests.memory.notes import MemoryNotes
+from tests.vaults import make_vault, unprivileged
+
+
+class Importing:
+    """An importer over memory, and what it did."""
+
+    def __init__(self) -> None:
+        self.notes = MemoryNotes()
+        self.announced: list[str] = []
+        self.steps: list[ImportProgress] = []
+        changes = LocalNoteChanges()
+        changes.listen(self.announced.extend)
+        self.identities = CountingIdentities()
+        self.parser = MarkdownNoteParser()
+        self.edit = EditNoteUseCase(self.parser, self.notes, self.identities, changes)
+        self.importer = FolderImporter(self.notes, self.parser, self.identities, changes)
+
+    def run(self, folder: Path, progress: Callable[[ImportProgress], None] | None = None) -> ImportReport:
+        self.steps.clear()
+        return asyncio.run(self.importer.run(folder, progress or self.steps.append))
+
+    def by_name(self, name: str) -> Note:
+        [note] = [note for note in self.notes.notes.values() if (note.origin or "").endswith(f"/{name}")]
+        return note
+
+
+@pytest.fixture
+def importing() -> Importing:
+    return Importing()
+
+
+def counts(report: ImportReport) -> tuple[int, int, int, int]:
+    return report.created, report.updated, report.unchanged, report.gone
+
+
+def problems(report: ImportReport, root: Path) -> dict[str, bool]:
+    return {str(Path(problem.path).relative_to(root)): problem.imported for problem in report.problems}
+
+
+def test_a_vault_with_every_oddity(importing: Importing, open_path: Path) -> None:
+    vault = make_vault(open_path / "vault", 300)
+    before = {path: path.lstat() for path in sorted(vault.root.rglob("*"))}
+    with unprivileged(open_path):
+        report = importing.run(vault.root)
+    told = problems(report, vault.root)
+    assert told == {**dict.fromkeys(vault.flawed, True), **dict.fromkeys(vault.refused, False)}
+    assert counts(report) == (vault.imported, 0, 0, 0)
+    assert len(importing.notes.notes) == vault.imported
+    assert sorted(importing.announced) == sorted(importing.notes.notes)
+    assert importing.notes.saves <= vault.imported / BATCH_FILES + 4
+    last = importing.steps[-1]
+    assert last.done == last.total
+    assert [step.done for step in importing.steps] == sorted({step.done for step in importing.steps})
+
+    assert importing.by_name("utf-16.md").title == "UTF-16 ü 日"
+    assert importing.by_name("mark.md").title == "Marked"
+    assert importing.by_name("large.md").tags == ("large",)
+    assert importing.by_name("empty.md").title == "empty"
+    assert importing.by_name("latin-1.md").text == "# Caf\ufffd\n\nna\ufffdve"
+    assert importing.by_name("broken front matter.md").tags == ("kept",)
+    assert all("\r" not in note.text for note in importing.notes.notes.values())
+
+    kept = dict(importing.notes.notes)
+    saves = importing.notes.saves
+    with unprivileged(open_path):
+        again = importing.run(vault.root)
+    assert counts(again) == (0, 0, vault.imported, 0)
+    assert problems(again, vault.root) == told
+    assert importing.notes.notes == kept
+    assert importing.notes.saves == saves
+    after = {path: path.lstat() for path in sorted(vault.root.rglob("*"))}
+    assert {p: (s.st_mtime_ns, s.st_size) for p, s in before.items()} == {
+        p: (s.st_mtime_ns, s.st_size) for p, s in after.items()
+    }
+
+
+def test_fifteen_hundred_notes(importing: Importing, tmp_path: Path) -> None:
+    make_vault(tmp_path, 1_500, odd=False)
+    assert counts(importing.run(tmp_path)) == (1_500, 0, 0, 0)
+    assert counts(importing.run(tmp_path)) == (0, 0, 1_500, 0)
+    links = [link for note in importing.notes.notes.values() for link in note.links]
+    assert len(links) > 1_500
+    assert "no" not in links
+
+
+def test_a_changed_file_changes_its_note(importing: Importing, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("---\ncreated: 2024-05-01\n---\n# One\n#x")
+    (tmp_path / "b.md").write_text("stays")
+    importing.run(tmp_path)
+    old = importing.by_name("a.md")
+    status = path.stat()
+    path.write_text("---\ncreated: 2024-05-01\n---\n# Two\n#y")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))  # same size, same time
+    assert counts(importing.run(tmp_path)) == (0, 1, 1, 0)
+    new = importing.by_name("a.md")
+    assert (new.id, new.title, new.tags) == (old.id, "Two", ("y",))
+    assert new.created_at == old.created_at
+    assert new.changed_at > old.changed_at
+    assert new.content_hash != old.content_hash
+
+
+def test_what_does_not_change_the_content_is_no_new_input(importing: Importing, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_bytes(b"# One\nx\n")
+    importing.run(tmp_path)
+    old = importing.by_name("a.md")
+    path.write_bytes(b"# One\r\nx\r\n")
+    assert counts(importing.run(tmp_path)) == (0, 1, 0, 0)
+    assert importing.by_name("a.md").changed_at == old.changed_at
+    assert counts(importing.run(tmp_path)) == (0, 0, 1, 0)
+
+
+def test_the_name_of_the_file_is_how_links_know_it(importing: Importing, tmp_path: Path) -> None:
+    (tmp_path / "File Name.md").write_text("# Another title")
+    (tmp_path / "b.md").write_text("[[File Name]] [[another TITLE]] [[b]]")
+    importing.run(tmp_path)
+    target = importing.by_name("File Name.md")
+    assert target.aliases == ("File Name",)
+    links = asyncio.run(importing.notes.links_from(importing.by_name("b.md").id))
+    assert [link.target_id for link in links] == [target.id, target.id, importing.by_name("b.md").id]
+
+
+def test_a_renamed_file_keeps_its_note(importing: Importing, tmp_path: Path) -> None:
+    (tmp_path / "old.md").write_text("only the name is its title")
+    importing.run(tmp_path)
+    old = importing.by_name("old.md")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "old.md").rename(tmp_path / "sub" / "new.md")
+    assert counts(importing.run(tmp_path)) == (0, 1, 0, 0)
+    new = importing.by_name("new.md")
+    assert (new.id, new.title, new.created_at) == (old.id, "new", old.created_at)
+    assert counts(importing.run(tmp_path)) == (0, 0, 1, 0)
+
+
+def test_what_is_ambiguous_is_no_rename(importing: Importing, tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("same")
+    importing.run(tmp_path)
+    ids = set(importing.notes.notes)
+    (tmp_path / "a.md").rename(tmp_path / "c.md")
+    (tmp_path / "b.md").rename(tmp_path / "d.md")
+    assert counts(importing.run(tmp_path)) == (2, 0, 0, 2)
+    assert ids < set(importing.notes.notes)
+
+
+def test_notes_of_vanished_files_stay(importing: Importing, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "a.md").write_text("a")
+    (tmp_path / "b.md").write_text("b")
+    importing.run(tmp_path)
+    (tmp_path / "b.md").unlink()
+    assert counts(importing.run(tmp_path)) == (0, 0, 1, 1)
+    assert counts(importing.run(tmp_path / "one")) == (0, 0, 1, 0)
+    assert len(importing.notes.notes) == 2
+    (tmp_path / "b.md").write_text("b again")
+    assert counts(importing.run(tmp_path)) == (0, 1, 1, 0)
+    assert len(importing.notes.notes) == 2
+
+
+def test_a_folder_that_cannot_be_read_loses_nothing(importing: Importing, open_path: Path) -> None:
+    folder = open_path / "vault" / "sub"
+    folder.mkdir(parents=True)
+    (folder / "a.md").write_text("a")
+    importing.run(open_path / "vault")
+    folder.chmod(0)
+    with unprivileged(open_path):
+        report = importing.run(open_path / "vault")
+    assert problems(report, open_path) == {"vault/sub": False}
+    assert report.gone == 0
+    folder.chmod(0o755)
+
+
+def test_what_the_user_changed_here_is_not_overwritten(importing: Importing, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("as imported")
+    importing.run(tmp_path)
+    note = importing.by_name("a.md")
+    asyncio.run(importing.edit(note.id, text="as edited here"))
+    assert counts(importing.run(tmp_path)) == (0, 0, 1, 0)
+    path.rename(tmp_path / "b.md")
+    assert counts(importing.run(tmp_path)) == (0, 1, 0, 0)
+    assert importing.by_name("b.md").text == "as edited here"
+    (tmp_path / "b.md").write_text("as edited there")
+    report = importing.run(tmp_path)
+    assert "both been changed" in report.problems[0].reason
+    assert importing.by_name("b.md").text == "as edited here"
+    (tmp_path / "b.md").write_text("as edited here")
+    assert not importing.run(tmp_path).problems
+    (tmp_path / "b.md").write_text("and on")
+    assert counts(importing.run(tmp_path)) == (0, 1, 0, 0)
+    assert importing.by_name("b.md").text == "and on"
+
+
+def test_newer_files_are_newer_notes(importing: Importing, tmp_path: Path) -> None:
+    for age, name in enumerate(("c", "a", "b")):
+        path = tmp_path / f"{name}.md"
+        path.write_text(name)
+        os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
+    importing.run(tmp_path)
+    lines = asyncio.run(importing.notes.lines())
+    assert [line.title for line in lines] == ["c", "a", "b"]
+    assert importing.by_name("b.md").created_at.timestamp() == 1_700_000_000 - 2
+
+
+def test_links_out_of_the_folder_are_followed_once(importing: Importing, tmp_path: Path) -> None:
+    vault, outside = tmp_path / "vault", tmp_path / "outside"
+    vault.mkdir()
+    outside.mkdir()
+    (outside / "far.md").write_text("far")
+    (outside / "back").symlink_to(vault)
+    (outside / "self").symlink_to(outside)
+    for name in ("x", "y"):
+        (vault / name).symlink_to(outside)
+    (vault / "file.md").symlink_to(outside / "far.md")
+    report = importing.run(vault)
+    assert sorted(Path(note.origin or "").name for note in importing.notes.notes.values()) == [
+        "far.md",
+        "file.md",
+    ]
+    assert all("link" in problem.reason for problem in report.problems)
+
+
+def test_a_name_that_is_no_text(importing: Importing, tmp_path: Path) -> None:
+    with open(os.fsencode(tmp_path) + b"/caf\xe9.md", "w") as file:
+        file.write("x")
+    assert counts(importing.run(tmp_path)) == (1, 0, 0, 0)
+    assert counts(importing.run(tmp_path)) == (0, 0, 1, 0)
+    assert importing.by_name("caf\\xe9.md").title == "caf\\xe9"
+
+
+def test_the_limit_of_a_file_is_told(importing: Importing, tmp_path: Path) -> None:
+    (tmp_path / "max.md").write_bytes(b"x" * MAX_FILE_BYTES)
+    (tmp_path / "more.md").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+    report = importing.run(tmp_path)
+    assert report.created == 1
+    assert "10 MB" in report.problems[0].reason
+
+
+def test_a_cancelled_import_keeps_what_it_has(importing: Importing, tmp_path: Path) -> None:
+    make_vault(tmp_path, 350, odd=False)
+
+    async def cancel_on_the_way() -> None:
+        def look(step: ImportProgress) -> None:
+            if step.done == 250:
+                task.cancel()
+
+        task = asyncio.create_task(importing.importer.run(tmp_path, look))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel_on_the_way())
+    kept = len(importing.notes.notes)
+    assert kept == 200
+    assert counts(importing.run(tmp_path)) == (150, 0, 200, 0)
+
+
+@pytest.mark.parametrize("name", ["absent", "file.md", "nul\0byte"])
+def test_what_is_no_folder_is_refused(name: str, importing: Importing, tmp_path: Path) -> None:
+    (tmp_path / "file.md").write_text("x")
+    with pytest.raises(InvalidRequest, match="The folder"):
+        importing.run(tmp_path / name)
