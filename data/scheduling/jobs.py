@@ -116,6 +116,13 @@ class Job:
     def on_device(self) -> bool:
         return self.phase is Phase.RUNNING or self.phase is Phase.STOPPING
 
+    def join(self, spec: JobSpec) -> None:
+        """One more caller; the more urgent wish counts."""
+        self.callers[spec.id] = spec
+        self.hinted = self.hinted or spec.foreground_hint
+        if spec.deadline is not None:
+            self.deadline = spec.deadline if self.deadline is None else min(self.deadline, spec.deadline)
+
     def tell(self, at: float, line: str) -> None:
         """Adds a line to the job's history."""
         self.story.append((at, line))

@@ -7,51 +7,21 @@ the worker state machine of dask/distributed (events, instructions, stories, val
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from data.scheduling import events as ev
 from data.scheduling.admission import Admission
 from data.scheduling.config import SchedulerConfig
-from data.scheduling.events import Cause, End, Instruction, Outcome, Record, Step
+from data.scheduling.device import Loading, Switch, Totals
+from data.scheduling.events import Cause, End, Instruction, Outcome, Step
 from data.scheduling.jobs import IllegalTransition, Job, JobSpec, Phase
+from data.scheduling.log import StepLog
 from data.scheduling.policies import POLICIES
 from data.scheduling.policy import Choice, Policy
 from data.scheduling.residence import Residence
 from domain.entities.llm import LlmTaskKind
 
 SWITCH = LlmTaskKind.MODEL_SWITCH.value
-
-
-@dataclass(slots=True, eq=False)
-class Switch:
-    """A request to change the resident model; tier −1, never inference."""
-
-    id: str
-    model: str
-    force: bool
-    engine_losses: int = 0
-
-
-@dataclass(slots=True)
-class Loading:
-    """A swap under way; caused by a job, or by a request for it."""
-
-    model: str
-    started_at: float
-    job: Job | None
-    switch: Switch | None
-
-
-@dataclass(slots=True)
-class Totals:
-    """Counters since the start; seconds and counts."""
-
-    busy_s: float = 0.0
-    swap_s: float = 0.0
-    swaps: int = 0
-    preemptions: int = 0
-    mean_service_s: dict[LlmTaskKind, float] = field(default_factory=dict)
 
 
 class InferenceScheduler:
@@ -86,7 +56,7 @@ class InferenceScheduler:
         self._look_again = False
         """The job just started was owed its turn; whoever outranks it takes over at its first boundary."""
         self._instructions: list[Instruction] = []
-        self._records: list[Record] = []
+        self._log = StepLog(self.policy)
         self._handlers: dict[type, Callable[[Any], None]] = {
             ev.Submit: self._on_submit,
             ev.Cancel: self._on_cancel,
@@ -105,15 +75,16 @@ class InferenceScheduler:
         """Takes one event; returns all that follows. Raises `IllegalTransition` on one that cannot have happened."""
         if event.at < self.now:
             raise ValueError(f"{type(event).__name__} at {event.at} comes after {self.now}: time went back")
-        self._instructions, self._records = [], []
+        self._instructions = []
         self.now = event.at
+        self._log.begin(self.now)
         self._account()
         if self.policy.advance(self.now):
-            self._record_share()
+            self._log.share()
         self._handlers[type(event)](event)
         self._decide()
         self._set_timer()
-        return Step(tuple(self._instructions), tuple(self._records))
+        return Step(tuple(self._instructions), tuple(self._log.records))
 
     # -- events
 
@@ -128,7 +99,7 @@ class InferenceScheduler:
         if (refusal := self.admission.refusal(spec, blocker)) is not None:
             refused = Job(spec, self._arrivals + 1, self.now, {})
             refused.overdue = spec.deadline is not None and spec.deadline <= self.now
-            self._record_job("rejected", refused, error=refusal.error)
+            self._log.job("rejected", refused, error=refusal.error)
             self._instructions.append(refusal)
             return
         if (leader := self.admission.leader(spec)) is not None:
@@ -146,7 +117,7 @@ class InferenceScheduler:
         self.admission.open(job)
         self.policy.enter(job, self.now)
         job.tell(self.now, "submitted")
-        self._record_job("submit", job)
+        self._log.job("submit", job)
 
     def _on_cancel(self, event: ev.Cancel) -> None:
         for switch in self.switches:
@@ -168,7 +139,7 @@ class InferenceScheduler:
 
     def _on_set_foreground(self, event: ev.SetForeground) -> None:
         self.policy.set_foreground(event)
-        self._record("foreground", kind=event.kind, subject=event.subject)
+        self._log.note("foreground", kind=event.kind, subject=event.subject)
 
     def _on_switch_model(self, event: ev.SwitchModel) -> None:
         if len(self.switches) >= self.config.max_queued_per_flow:
@@ -190,7 +161,7 @@ class InferenceScheduler:
         fruitless = event.tokens_done == job.tokens_done and 2 * ran_s >= self.now - self.residence.since
         job.undisturbed_s = 2 * ran_s if fruitless else 0.0
         self._count_tokens(job, event.tokens_done)
-        self._record_job("stopped", job, tokens_done=job.tokens_done)
+        self._log.job("stopped", job, tokens_done=job.tokens_done)
         self.running = None
         if job.cancelled:
             self._end(job, Outcome.CANCELLED)
@@ -207,8 +178,7 @@ class InferenceScheduler:
         job = self._on_device(event.job_id, "finished", Phase.RUNNING, Phase.STOPPING)
         self._count_tokens(job, event.tokens_done)
         self.running = None
-        mean = self.totals.mean_service_s.get(job.kind, job.service_s)
-        self.totals.mean_service_s[job.kind] = 0.8 * mean + 0.2 * job.service_s
+        self.totals.served(job)
         self._end(job, Outcome.FINISHED)
 
     def _on_job_failed(self, event: ev.JobFailed) -> None:
@@ -307,7 +277,7 @@ class InferenceScheduler:
         self.last_reason = choice.reason
         job.tell(self.now, f"dispatched as T{choice.tier}: {choice.reason}")
         self._instructions.append(ev.Start(job.id, resumed))
-        self._record_job("dispatch", job, resumed=resumed, reason=choice.reason)
+        self._log.job("dispatch", job, resumed=resumed, reason=choice.reason)
 
     def _stop(self, job: Job, reason: str, by: str | None) -> None:
         job.phase = Phase.STOPPING
@@ -316,13 +286,13 @@ class InferenceScheduler:
         job.tell(self.now, f"told to stop: {reason}")
         self._instructions.append(ev.Stop(job.id, reason))
         if by is not None:
-            self._record_job("preempt", job, by=by, reason=reason)
+            self._log.job("preempt", job, by=by, reason=reason)
 
     def _load(self, model: str, job: Job | None, switch: Switch | None, reason: str) -> None:
         self.loading = Loading(model, self.now, job, switch)
         self.last_reason = reason
         trigger = job.told_as if job is not None else SWITCH
-        self._record(
+        self._log.note(
             "swap_start", **{"from": self.residence.model, "to": model, "trigger": trigger, "reason": reason}
         )
         self._instructions.append(ev.Load(model))
@@ -396,7 +366,7 @@ class InferenceScheduler:
             }
         elif outcome is Outcome.FAILED:
             fields = {"error": error}
-        self._record_job(outcome.value, job, caller=caller, **fields)
+        self._log.job(outcome.value, job, caller=caller, **fields)
         del job.callers[caller]
         del self.callers[caller]
         if job.phase is Phase.QUEUED:
@@ -420,7 +390,7 @@ class InferenceScheduler:
         self.totals.swap_s += seconds
         if loading.job is not None:
             self.policy.caused_swap(loading.job, seconds)
-        self._record("swap_end", to=model, seconds=seconds, ok=what == "loaded")
+        self._log.note("swap_end", to=model, seconds=seconds, ok=what == "loaded")
         return loading
 
     def _after_loss(self, loading: Loading, cause: str) -> None:
@@ -463,17 +433,12 @@ class InferenceScheduler:
     def _join(self, leader: Job, spec: JobSpec) -> None:
         """A second request for the same work: one run, both get the result, the more urgent wish counts."""
         self.policy.withdraw(leader)
-        leader.hinted = leader.hinted or spec.foreground_hint
-        if spec.deadline is not None:
-            leader.deadline = (
-                spec.deadline if leader.deadline is None else min(leader.deadline, spec.deadline)
-            )
+        leader.join(spec)
         self.policy.restore(leader, self.now)
         self.callers[spec.id] = leader
         self.admission.count(leader.flow_key, +1)
-        leader.callers[spec.id] = spec
         leader.tell(self.now, f"joined by {spec.id}")
-        self._record_job("submit", leader, caller=spec.id, joined=leader.told_as)
+        self._log.job("submit", leader, caller=spec.id, joined=leader.told_as)
 
     # -- out
 
@@ -488,23 +453,3 @@ class InferenceScheduler:
         if at != self.wake_at:
             self.wake_at = at
             self._instructions.append(ev.Wake(at))
-
-    def _record(self, event: str, **fields: Any) -> None:
-        self._records.append(Record(self.now, event, fields))
-
-    def _record_job(self, event: str, job: Job, *, caller: str | None = None, **fields: Any) -> None:
-        name = caller or job.told_as
-        spec = job.callers.get(name, job.spec)
-        self._record(
-            event,
-            job=name,
-            kind=spec.kind,
-            flow=spec.flow,
-            tier=self.policy.tier(job),
-            model=spec.model,
-            **fields,
-        )
-
-    def _record_share(self) -> None:
-        value, exhausted = self.policy.share(self.now)
-        self._record("share", value=value, exhausted=exhausted)
