@@ -1,6 +1,6 @@
 """Reading notes into the knowledge graph, and looking at it."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -218,7 +218,7 @@ class ReadPendingNotesUseCase:
 
     async def __call__(
         self, on_event: Callable[[GenerationEvent], None] = lambda event: None
-    ) -> AsyncIterator[ReadingProgress]:
+    ) -> AsyncGenerator[ReadingProgress, None]:
         """Ends when nothing waits any more. May be left at any moment: what was read is kept, the rest still waits.
 
         Raises what `ExtractKnowledgeUseCase` raises.

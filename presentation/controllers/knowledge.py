@@ -1,6 +1,6 @@
 """The knowledge graph: reading notes into it, looking at it, and what could not be read."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from types import TracebackType
 
 from domain.entities.knowledge import Neighbourhood
@@ -67,7 +67,7 @@ class KnowledgeController:
 
     def read_pending(
         self, on_event: Callable[[GenerationEvent], None] = lambda event: None
-    ) -> AsyncIterator[ReadingProgress]:
+    ) -> AsyncGenerator[ReadingProgress, None]:
         """Works the list off; may be left at any moment."""
         return self._read_pending(on_event)
 
