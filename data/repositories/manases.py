@@ -83,7 +83,7 @@ def _find(session: Session, manas_id: str) -> ManasRow:
     row = session.get(ManasRow, manas_id)
     row = row or session.exec(select(ManasRow).where(ManasRow.key == name_key(manas_id))).first()
     if row is None:
-        raise ManasNotFound(f"There is no Manas {manas_id}. List them with: uniun notes manases")
+        raise ManasNotFound(f"There is no Manas {manas_id}. List them with: uniun notes manas list")
     return row
 
 

@@ -1,0 +1,547 @@
+"""The promises of the ports that use cases rely on, kept by the database and by the stand-ins in memory alike."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.database.session import Database, sqlite_url
+from data.repositories.cards import SqlCardRepository
+from data.repositories.conversations import SqlConversationRepository
+from data.repositories.ganas import SqlGanaRepository
+from data.repositories.knowledge import SqlKnowledgeRepository
+from data.repositories.manases import SqlManasRepository
+from data.repositories.notes import SqlNoteRepository
+from data.repositories.vectors import SqlVectorRepository
+from domain.entities.conversation import ChatMessage, Citation, Conversation
+from domain.entities.gana import RUNS_PER_GANA, Gana, GanaDraft, GanaRun
+from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
+from domain.entities.nataraj import Card
+from domain.errors import (
+    CardNotFound,
+    ConversationNotFound,
+    GanaNotFound,
+    InvalidRequest,
+    ManasNotFound,
+    MessageNotFound,
+    NoteNotFound,
+)
+from domain.repositories.cards import CardRepository
+from domain.repositories.conversations import ConversationRepository
+from domain.repositories.ganas import GanaRepository
+from domain.repositories.knowledge import KnowledgeRepository
+from domain.repositories.notes import ManasRepository, NoteRepository
+from domain.repositories.vectors import VectorRepository
+from tests.data.conftest import BACKENDS
+from tests.data.database.postgres import PostgresServer
+from tests.data.repositories.samples import START, at, note
+from tests.memory.cards import MemoryCards
+from tests.memory.conversations import MemoryConversations
+from tests.memory.ganas import MemoryGanas
+from tests.memory.identity import CountingIdentities
+from tests.memory.library import MemoryLibrary
+
+
+@dataclass
+class Stores:
+    notes: NoteRepository
+    manases: ManasRepository
+    vectors: VectorRepository
+    knowledge: KnowledgeRepository
+    conversations: ConversationRepository
+    cards: CardRepository
+    ganas: GanaRepository
+
+
+Run = Callable[[Callable[[Stores], Coroutine[Any, Any, None]]], None]
+
+
+@pytest.fixture(params=["memory", *BACKENDS])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Runs a coroutine function on empty stores."""
+    if request.param == "memory":
+        library = MemoryLibrary()
+        stores = Stores(
+            library.notes,
+            library.manases,
+            library.vectors,
+            library.knowledge,
+            MemoryConversations(),
+            MemoryCards(),
+            MemoryGanas(library.notes),
+        )
+        return lambda test: asyncio.run(test(stores))
+    url = sqlite_url(tmp_path / "uniun.db")
+    if request.param == "postgres":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        url = server.create_database()
+
+    async def on_database(test: Callable[[Stores], Coroutine[Any, Any, None]]) -> None:
+        async with Database(url) as database:
+            await test(_stores(database))
+
+    return lambda test: asyncio.run(on_database(test))
+
+
+def _stores(database: Database) -> Stores:
+    identities = CountingIdentities()
+    return Stores(
+        SqlNoteRepository(database),
+        SqlManasRepository(database, identities),
+        SqlVectorRepository(database),
+        SqlKnowledgeRepository(database),
+        SqlConversationRepository(database),
+        SqlCardRepository(database),
+        SqlGanaRepository(database, identities),
+    )
+
+
+def test_notes_are_listed_found_and_linked(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        notes = stores.notes
+        one = note(
+            "a", "apples and pears", title="Fruit", tags=["food/sweet"], links=("tree",), changed_at=at(1)
+        )
+        two = note("b", "oaks", title="Tree", tags=["plant"], changed_at=at(2))
+        await notes.save([one, two])
+        assert await notes.get("a") == one
+        assert await notes.many(["b", "gone", "a"]) == (two, one)
+        assert await notes.count() == 2
+        assert [line.id for line in await notes.lines()] == ["b", "a"]
+        assert [line.id for line in await notes.lines(tag="food")] == ["a"]
+        assert await notes.tags() == {"food/sweet": 1, "plant": 1}
+        assert [hit.note_id for hit in await notes.search("PEARS apples")] == ["a"]
+        assert [link.target_id for link in await notes.links_from("a")] == ["b"]
+        assert [(link.source_id, link.target) for link in await notes.links_to("b")] == [("a", "tree")]
+        assert await notes.note_ids(None) == ("a", "b")
+        await notes.delete("b")
+        assert [link.target_id for link in await notes.links_from("a")] == [None]
+        with pytest.raises(NoteNotFound):
+            await notes.get("b")
+
+    run(test)
+
+
+def test_changed_notes_come_oldest_first_and_never_from_a_gana(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        await stores.notes.save(
+            [
+                note("a", tags=["in"], changed_at=at(3)),
+                note("b", tags=["in/side"], changed_at=at(1)),
+                note("c", tags=["in"], changed_at=at(2), source="gana"),
+                note("d", changed_at=at(4)),
+            ]
+        )
+        changed = stores.notes.changed_since
+        assert [n.id for n in await changed(None, tag="in", manas_id=None, limit=9)] == ["b", "a"]
+        assert [n.id for n in await changed(at(1), tag=None, manas_id=None, limit=9)] == ["a", "d"]
+        assert [n.id for n in await changed(None, tag=None, manas_id=None, limit=2)] == ["b", "a"]
+
+    run(test)
+
+
+def test_a_manas_is_a_set_of_notes(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        manases = stores.manases
+        await stores.notes.save([note("a"), note("b"), note("c")])
+        work = await manases.create("Work")
+        assert (work.name, work.note_count) == ("Work", 0)
+        with pytest.raises(InvalidRequest, match="already"):
+            await manases.create("Work")
+        await manases.add(work.id, ["a", "b"])
+        await manases.add("Work", ["b", "c"])
+        await manases.remove(work.id, ["a", "gone"])
+        assert await manases.get("Work") == work.model_copy(update={"note_count": 2})
+        assert await stores.notes.note_ids(work.id) == ("b", "c")
+        await stores.notes.delete("b")
+        await manases.create("Art")
+        assert [(m.name, m.note_count) for m in await manases.all()] == [("Art", 0), ("Work", 1)]
+        await manases.delete("Work")
+        with pytest.raises(ManasNotFound):
+            await manases.get(work.id)
+        assert await stores.notes.count() == 2
+
+    run(test)
+
+
+def test_vectors_wait_are_stored_and_found(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        vectors = stores.vectors
+        one, two = note("a", "body", title="Title", changed_at=at(1)), note("b", changed_at=at(2))
+        await stores.notes.save([two, one])
+        assert await vectors.waiting(1) == (("a", one.content_hash, "Title\nbody"),)
+        assert await vectors.waiting_count() == 2
+        assert await vectors.store("a", one.content_hash, [2.0, 0.0])
+        assert await vectors.store("b", two.content_hash, [1.0, 1.0])
+        assert not await vectors.store("b", "older", [0.0, 1.0])
+        assert not await vectors.store("gone", "x", [0.0, 1.0])
+        assert await vectors.waiting_count() == 0
+        found = await vectors.nearest([1.0, 0.0])
+        assert [note_id for note_id, _ in found] == ["a", "b"]
+        assert [cosine for _, cosine in found] == pytest.approx([1.0, 0.5**0.5], abs=1e-6)
+        assert [note_id for note_id, _ in await vectors.nearest([1.0, 0.0], limit=1)] == ["a"]
+        manas = await stores.manases.create("M")
+        await stores.manases.add(manas.id, ["b"])
+        assert [note_id for note_id, _ in await vectors.nearest([1.0, 0.0], manas_id=manas.id)] == ["b"]
+        await stores.notes.save([note("b", "new", changed_at=at(3))])
+        assert [waiting[0] for waiting in await vectors.waiting(9)] == ["b"]
+        await stores.notes.delete("a")
+        assert [note_id for note_id, _ in await vectors.nearest([1.0, 0.0])] == ["b"]
+
+    run(test)
+
+
+def test_pending_notes_are_read_or_given_up(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        knowledge = stores.knowledge
+        one, two = note("a", changed_at=at(1)), note("b", changed_at=at(2))
+        await stores.notes.save([one, two])
+        assert [pending.note_id for pending in await knowledge.pending(9)] == ["a", "b"]
+        for attempt in (1, 2):
+            await knowledge.fail("a", one.content_hash, f"error {attempt}", give_up_after=2)
+        await knowledge.fail("b", "older", "late", give_up_after=1)
+        assert await knowledge.pending_counts() == {"waiting": 1, "failed": 1}
+        assert [pending.note_id for pending in await knowledge.pending(9)] == ["b"]
+        (failed,) = await knowledge.failures()
+        assert (failed.note_id, failed.attempts, failed.error, failed.state) == ("a", 2, "error 2", "failed")
+        assert await knowledge.retry(["b"]) == 0
+        assert await knowledge.retry() == 1
+        again = await knowledge.pending_of("a")
+        assert again is not None
+        assert (again.state, again.attempts, again.error) == ("waiting", 0, None)
+        assert not await knowledge.assert_extraction("a", "older", Extraction())
+        assert await knowledge.assert_extraction("a", one.content_hash, Extraction(summary="s"))
+        assert await knowledge.pending_of("a") is None
+        assert await knowledge.summary("a") == "s"
+        assert await knowledge.summary("b") is None
+
+    run(test)
+
+
+def test_the_graph_holds_what_notes_assert(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        knowledge = stores.knowledge
+        one, two = note("a"), note("b")
+        await stores.notes.save([one, two])
+        ada = Extraction(
+            concepts=(ConceptClaim(name="Ada", type="person"), ConceptClaim(name="Engine")),
+            relations=(RelationClaim(source="Ada", verb="programs", target="Engine"),),
+        )
+        tea = Extraction(
+            concepts=(ConceptClaim(name="Ada", type="person"), ConceptClaim(name="Tea")),
+            relations=(RelationClaim(source="Ada", verb="drinks", target="Tea"),),
+        )
+        assert await knowledge.assert_extraction("a", one.content_hash, ada)
+        assert await knowledge.assert_extraction("b", two.content_hash, tea)
+        (found,) = await knowledge.find_concepts("ada")
+        assert (found.name, found.type, found.note_count) == ("Ada", "person", 2)
+        assert {concept.name for concept in await knowledge.concepts_of(["b"])} == {"Ada", "Tea"}
+        assert await knowledge.notes_naming([found.id], 9) == ("a", "b")
+        (tea_concept,) = await knowledge.find_concepts("tea")
+        near = await knowledge.neighbours([tea_concept.id], hops=1)
+        assert {concept.name for concept in near.concepts} == {"Ada", "Tea"}
+        far = await knowledge.neighbours([tea_concept.id], hops=2)
+        assert {concept.name for concept in far.concepts} == {"Ada", "Tea", "Engine"}
+        said = {(r.source.name, r.verb, r.target.name, r.note_ids) for r in far.relations}
+        assert said == {("Ada", "programs", "Engine", ("a",)), ("Ada", "drinks", "Tea", ("b",))}
+        whole = await knowledge.graph()
+        assert whole.concepts[0].name == "Ada"
+        await stores.notes.delete("b")
+        assert {concept.name for concept in (await knowledge.graph()).concepts} == {"Ada", "Engine"}
+
+    run(test)
+
+
+def _message(message_id: str, parent: str | None, seconds: float, **fields: Any) -> ChatMessage:
+    return ChatMessage(
+        id=message_id,
+        conversation_id="c1",
+        parent_id=parent,
+        role=fields.pop("role", "user"),
+        content=fields.pop("content", message_id),
+        created_at=at(seconds),
+        **fields,
+    )
+
+
+def _conversation(conversation_id: str, seconds: float, title: str = "") -> Conversation:
+    return Conversation(id=conversation_id, title=title, created_at=at(seconds), changed_at=at(seconds))
+
+
+def test_conversations_branch(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        chats = stores.conversations
+        await chats.create(_conversation("c1", 0))
+        answer = _message(
+            "m2",
+            "m1",
+            2,
+            role="assistant",
+            thinking="hm",
+            model="m",
+            state="streaming",
+            citations=(Citation(number=1, note_id="n", title="N"),),
+        )
+        for message in (_message("m1", None, 1), answer, _message("m3", "m1", 3)):
+            await chats.put_message(message)
+        assert [message.id for message in await chats.messages("c1")] == ["m1", "m2", "m3"]
+        assert [message.id for message in await chats.path("m3")] == ["m1", "m3"]
+        assert (await chats.path("m2"))[1] == answer
+        assert (await chats.get("c1")).leaf_id == "m3"
+        assert (await chats.get("c1")).changed_at == at(3)
+        whole = answer.model_copy(update={"state": "complete", "content": "whole"})
+        await chats.put_message(whole)
+        assert [message.id for message in await chats.messages("c1")] == ["m1", "m2", "m3"]
+        assert (await chats.path("m2"))[1] == whole
+        with pytest.raises(MessageNotFound):
+            await chats.path("gone")
+        with pytest.raises(ConversationNotFound):
+            await chats.put_message(_message("m4", None, 4).model_copy(update={"conversation_id": "gone"}))
+
+    run(test)
+
+
+def test_conversations_are_listed_found_changed_and_deleted(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        chats = stores.conversations
+        await chats.create(_conversation("c1", 0, "Bridges"))
+        await chats.create(_conversation("c22", 1, "100% sure_"))
+        await chats.create(_conversation("c23", 2))
+        await chats.put_message(_message("m1", None, 5, content="Where is Königsberg?"))
+        assert [c.id for c in await chats.list()] == ["c1", "c23", "c22"]
+        assert [c.id for c in await chats.list(limit=1, offset=1)] == ["c23"]
+        assert [c.id for c in await chats.search("königsberg")] == ["c1"]
+        assert [c.id for c in await chats.search("BRIDGE")] == ["c1"]
+        assert [c.id for c in await chats.search("100%")] == ["c22"]
+        assert await chats.search("s_re") == ()
+        assert (await chats.get("c22")).title == "100% sure_"
+        assert (await chats.get("c1")).id == "c1"
+        for unclear in ("c2", "x", ""):
+            with pytest.raises(ConversationNotFound):
+                await chats.get(unclear)
+        changed = (await chats.get("c23")).model_copy(update={"title": "T", "model": "m", "manas_id": "k"})
+        await chats.update(changed)
+        assert await chats.get("c23") == changed
+        await chats.delete("c1")
+        with pytest.raises(ConversationNotFound):
+            await chats.messages("c1")
+        with pytest.raises(ConversationNotFound):
+            await chats.update(_conversation("c1", 0))
+        with pytest.raises(MessageNotFound):
+            await chats.path("m1")
+
+    run(test)
+
+
+def test_answers_that_were_cut_off_are_settled(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        chats = stores.conversations
+        await chats.create(_conversation("c1", 0))
+        await chats.put_message(_message("m1", None, 1))
+        await chats.put_message(
+            _message("m2", "m1", 2, role="assistant", state="streaming", content="half an")
+        )
+        assert list(await chats.settle_streaming()) == ["m2"]
+        assert list(await chats.settle_streaming()) == []
+        (_, answer) = await chats.messages("c1")
+        assert (answer.state, answer.content) == ("stopped", "half an")
+
+    run(test)
+
+
+def _card(card_id: str, *note_ids: str, **fields: Any) -> Card:
+    given = {"scope": "all", "text": "t", "state": "buffered", "created_at": START, **fields}
+    return Card(id=card_id, note_ids=note_ids, **given)
+
+
+def test_a_combination_has_one_live_card(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        cards = stores.cards
+        assert await cards.put(_card("1", "a", "b"))
+        assert not await cards.put(_card("2", "a", "b"))
+        assert await cards.put(_card("3", "a", "b", scope="m"))
+        assert await cards.put(_card("4", "a", "b", "c", created_at=at(1)))
+        assert [card.id for card in await cards.list("all", "buffered")] == ["1", "4"]
+        assert (await cards.set_state("1", "dropped")).state == "dropped"
+        assert await cards.used_combinations("all", with_dropped=True) == {("a", "b"), ("a", "b", "c")}
+        assert await cards.used_combinations("all", with_dropped=False) == {("a", "b", "c")}
+        assert await cards.put(_card("5", "a", "b"))
+        with pytest.raises(CardNotFound):
+            await cards.get("1")
+        kept = await cards.set_state("4", "kept", "n1")
+        assert await cards.get("4") == kept
+        assert kept.note_id == "n1"
+        with pytest.raises(CardNotFound):
+            await cards.set_state("gone", "kept")
+        counts = await cards.counts("all")
+        assert {state: counts.get(state, 0) for state in ("buffered", "kept", "dropped")} == {
+            "buffered": 1,
+            "kept": 1,
+            "dropped": 0,
+        }
+
+    run(test)
+
+
+def test_buffered_cards_of_deleted_notes_go(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        cards = stores.cards
+        for card in (_card("1", "a", "b"), _card("2", "b", "c"), _card("3", "a", "c", state="kept")):
+            assert await cards.put(card)
+        await cards.forget_notes(["a", "gone"])
+        assert [card.id for card in await cards.list("all", "buffered")] == ["2"]
+        assert [card.id for card in await cards.list("all", "kept")] == ["3"]
+
+    run(test)
+
+
+def gana(gana_id: str, due: float | None, **fields: Any) -> Gana:
+    draft = GanaDraft(name=fields.pop("name", gana_id), task="t", interval_minutes=5)
+    due_at = None if due is None else at(due)
+    return Gana(id=gana_id, draft=draft, due_at=due_at, created_at=START, **{"enabled": True, **fields})
+
+
+def gana_run(run_id: str, gana_id: str = "g", **fields: Any) -> GanaRun:
+    return GanaRun(
+        **{
+            "id": run_id,
+            "gana_id": gana_id,
+            "due_at": None,
+            "status": "succeeded",
+            "started_at": START,
+            **fields,
+        }
+    )
+
+
+def test_due_ganas_come_longest_overdue_first(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        ganas = stores.ganas
+        for one in (gana("a", 5), gana("b", 1), gana("c", 20), gana("d", None), gana("e", 0, enabled=False)):
+            await ganas.put(one)
+        assert [one.id for one in await ganas.due(at(10), 9)] == ["b", "a"]
+        assert [one.id for one in await ganas.due(at(10), 1)] == ["b"]
+        assert [one.id for one in await ganas.all()] == ["a", "b", "c", "d", "e"]
+        assert (await ganas.get("c")) == gana("c", 20)
+        await ganas.put(gana("x", None, name="Named"))
+        assert (await ganas.get("Named")).id == "x"
+        await ganas.delete("x")
+        for gone in (ganas.get, ganas.delete):
+            with pytest.raises(GanaNotFound):
+                await gone("x")
+
+    run(test)
+
+
+def test_a_due_time_is_claimed_once_and_completed_once(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        ganas = stores.ganas
+        await ganas.put(gana("g", 0))
+        tick = await ganas.claim("g", at(0), at(300), by="app", now=at(1))
+        assert tick is not None
+        assert await ganas.claim("g", at(0), at(300), by="background", now=at(1)) is None
+        assert await ganas.claim("g", at(300), at(600), by="background", now=at(1)) is None
+        assert await ganas.claim("g", None, None, by="app", now=at(1)) is None
+        assert await ganas.due(at(1), 9) == ()
+        assert (await ganas.get("g")).due_at == at(300)
+        assert await ganas.renew(tick, at(30))
+        run_ = gana_run(
+            "r", due_at=at(0), output="o", input_note_ids=("n",), output_note_id="out", seconds=1.5, tokens=3
+        )
+        published = note("out", "from a Gana", source="gana", tags=["out"])
+        assert await ganas.complete(tick, run_, cursor=at(7), publish=published)
+        assert not await ganas.complete(tick, gana_run("r2"), cursor=at(9), publish=note("twice"))
+        assert await ganas.runs() == (run_,)
+        assert (await ganas.get("g")).cursor == at(7)
+        assert await stores.notes.note_ids(None) == ("out",)
+        assert not await ganas.renew(tick, at(31))
+        await ganas.release(tick)
+        assert (await ganas.get("g")).due_at == at(300)
+
+    run(test)
+
+
+def test_a_released_tick_is_due_again(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        ganas = stores.ganas
+        await ganas.put(gana("g", 0))
+        tick = await ganas.claim("g", at(0), at(300), by="app", now=at(1))
+        assert tick is not None
+        await ganas.release(tick)
+        assert [one.due_at for one in await ganas.due(at(1), 9)] == [at(0)]
+        assert await ganas.claim("g", at(0), at(300), by="background", now=at(1)) is not None
+
+    run(test)
+
+
+def test_the_tick_of_a_dead_process_is_taken_over(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        ganas = stores.ganas
+        await ganas.put(gana("g", 0))
+        lost = await ganas.claim("g", at(0), at(86_400), by="app", now=at(1))
+        assert lost is not None
+        assert await ganas.due(at(50), 9) == ()
+        (left,) = await ganas.due(at(4_000), 9)
+        assert left.due_at == at(0)
+        taken = await ganas.claim("g", at(0), at(86_400), by="background", now=at(4_000))
+        assert taken is not None
+        assert not await ganas.renew(lost, at(4_001))
+        assert not await ganas.complete(lost, gana_run("r1"), cursor=None, publish=note("lost"))
+        assert await ganas.complete(taken, gana_run("r2"), cursor=None, publish=note("taken"))
+        assert await stores.notes.note_ids(None) == ("taken",)
+
+    run(test)
+
+
+def test_a_run_outside_the_calendar_keeps_the_due_time(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        ganas = stores.ganas
+        await ganas.put(gana("g", 300, enabled=False))
+        tick = await ganas.claim("g", None, None, by="app", now=at(1))
+        assert tick is not None
+        assert await ganas.claim("g", None, None, by="app", now=at(1)) is None
+        assert await ganas.complete(tick, gana_run("r"), cursor=None, publish=None)
+        again = await ganas.claim("g", None, None, by="app", now=at(2))
+        assert again is not None
+        await ganas.release(again)
+        assert await ganas.get("g") == gana("g", 300, enabled=False)
+        assert await ganas.complete(None, gana_run("r2"), cursor=at(1), publish=None)
+        assert (await ganas.get("g")).cursor == at(1)
+
+    run(test)
+
+
+def test_a_manual_run_of_a_dead_process_holds_up_nothing(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        ganas = stores.ganas
+        await ganas.put(gana("g", 10))
+        assert await ganas.claim("g", None, None, by="app", now=at(1)) is not None
+        assert await ganas.due(at(20), 9) == ()
+        assert [one.due_at for one in await ganas.due(at(4_000), 9)] == [at(10)]
+        assert await ganas.claim("g", at(10), None, by="background", now=at(4_000)) is not None
+
+    run(test)
+
+
+def test_the_log_is_pruned_and_settled(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        ganas = stores.ganas
+        await ganas.put(gana("g", None))
+        await ganas.put(gana("h", None))
+        for number in range(RUNS_PER_GANA + 3):
+            await ganas.put_run(gana_run(f"r{number}", started_at=at(number)))
+        await ganas.put_run(gana_run("h1", "h", status="running", started_at=at(50)))
+        await ganas.put_run(gana_run("h2", "h", status="running", started_at=at(51), by="background"))
+        runs = await ganas.runs("g")
+        assert [one.id for one in runs] == [f"r{number}" for number in reversed(range(3, RUNS_PER_GANA + 3))]
+        assert await ganas.settle_running(at(60), by="app") == 1
+        settled = {one.id: (one.status, one.reason) for one in await ganas.runs("h")}
+        assert settled == {"h1": ("failed", "cancelled"), "h2": ("running", None)}
+        assert [one.id for one in await ganas.runs(limit=2)] == ["h2", "h1"]
+        await ganas.delete("h")
+        assert await ganas.runs("h") == ()
+
+    run(test)
