@@ -26,6 +26,8 @@ class Settings(BaseSettings):
     database_url: str | None = None
     """A SQLAlchemy URL, SQLite or PostgreSQL. None: the file uniun.db in the data folder."""
     log_dir: Path = Field(default_factory=lambda: platformdirs.user_log_path("uniun", appauthor=False))
+    background_interval_s: float = Field(default=60.0, ge=0.05, le=86_400)
+    """How often the background process looks for due Ganas."""
     engine: EngineOptions = EngineOptions()
     scheduler: SchedulerConfig = SchedulerConfig()
 

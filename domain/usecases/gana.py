@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from domain.entities.gana import Gana, GanaMode, GanaProgress, GanaRun, RunStatus, SkipReason, Tick
+from domain.entities.gana import (
+    RUNS_PER_GANA,
+    Gana,
+    GanaMode,
+    GanaProgress,
+    GanaRun,
+    RunStatus,
+    SkipReason,
+    Tick,
+)
 from domain.entities.note import Note, NoteDraft
 from domain.errors import (
     JobCancelled,
@@ -151,16 +160,23 @@ class GanaEngine:
         finally:
             del self._running[gana.id]
             if not settled:
-                unsettled = _Work()
-                unsettled.skip("cancelled", lost)
-                await self.ganas.release(claim)
-                ended = await self._logged(self._ended(run, unsettled))
+                ended = await self._give_back(claim, run, lost)
         if settled:
             if ended.output_note_id is not None:
                 self.material.changes.announce([ended.output_note_id])
             await self._retire(gana, mode, claim, ended)
             ended = await self._tell_webhook(gana, ended)
         return ended
+
+    async def _give_back(self, claim: Tick, run: GanaRun, why: str) -> GanaRun:
+        """Leaves the tick due, unless the run was completed while it was being cancelled."""
+        await self.ganas.release(claim)
+        for logged in await self.ganas.runs(run.gana_id, limit=RUNS_PER_GANA):
+            if logged.id == run.id and logged.status != "running":
+                return logged
+        work = _Work()
+        work.skip("cancelled", why)
+        return await self._logged(self._ended(run, work))
 
     async def _attempt(self, gana: Gana, mode: GanaMode, jobs: GanaJobs) -> _Work:
         """The run without its consequences. Raises only what leaves the tick due."""

@@ -50,6 +50,10 @@ class GanaCalendar:
         """Ganas whose time has come, longest overdue first."""
         return await self._ganas.due(self._identities.now(), limit)
 
+    def left_to_app(self, gana: Gana) -> bool:
+        """Whether it is not for this process; its tick stays due."""
+        return self._by == "background" and gana.draft.needs_app
+
     def missed(self, gana: Gana, awake_since: datetime) -> bool:
         """Whether its newest due time came while no program was awake to see it."""
         fires = self._fires(gana, self._identities.now(), 1)
@@ -83,7 +87,9 @@ class GanaCalendar:
         """Claims one reactive Gana that has unread input; none if there is none."""
         now = self._identities.now()
         for gana in await self._ganas.all():
-            if gana.enabled and gana.draft.reactive and await self._wants_to_react(gana, now):
+            if not gana.enabled or not gana.draft.reactive or self.left_to_app(gana):
+                continue
+            if await self._wants_to_react(gana, now):
                 tick = await self._ganas.claim(gana.id, None, None, by=self._by, now=now)
                 if tick is not None:
                     return Fire(gana=gana, tick=tick, deadline=now)

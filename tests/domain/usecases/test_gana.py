@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -270,6 +271,27 @@ def test_a_tick_that_was_lost_publishes_nothing() -> None:
         late = await world.gana("late", due_at=world.now)
         assert (await due_run(world, late)).reason == "cancelled"
         assert len(world.ganas.published) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_run_that_is_cancelled_while_it_is_completed_is_logged_as_it_ended() -> None:
+    world = GanaWorld()
+
+    async def scenario() -> None:
+        gana = await world.gana(due_at=world.now)
+        complete = world.ganas.complete
+
+        async def cut_off(*args: Any, **kwargs: Any) -> bool:
+            await complete(*args, **kwargs)
+            raise asyncio.CancelledError
+
+        world.ganas.complete = cut_off  # type: ignore[method-assign]
+        with pytest.raises(asyncio.CancelledError):
+            await due_run(world, gana)
+        assert len(world.ganas.published) == 1
+        assert [run.status for run in await world.ganas.runs()] == ["succeeded"]
+        assert await world.ganas.due(world.now, 5) == ()
 
     asyncio.run(scenario())
 

@@ -1,0 +1,86 @@
+"""Who is open on this machine: the app, the background process.
+
+Each holds a lock on a file in the data folder for as long as it lives. The kernel gives the lock back when the process
+ends, however it ends. Several apps may be open at once, so an app's lock is shared, and whoever asks tries for the
+exclusive one for an instant.
+"""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from domain.errors import InvalidRequest
+
+_APP, _BACKGROUND = "app.lock", "background.lock"
+_TRIES, _PAUSE_S = 50, 0.02
+"""Somebody who asks holds the lock for microseconds; a second of that means that somebody holds it for good."""
+
+
+class Presence:
+    """Locks in one data folder."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._folder = data_dir
+
+    @asynccontextmanager
+    async def app(self) -> AsyncIterator[None]:
+        """While entered, the app is open."""
+        with self._file(_APP) as descriptor:
+            await _lock(descriptor, fcntl.LOCK_SH)
+            yield
+
+    @asynccontextmanager
+    async def background(self) -> AsyncIterator[None]:
+        """While entered, this is the background process. Raises `InvalidRequest` if there is one already."""
+        with self._file(_BACKGROUND) as descriptor:
+            if not await _lock(descriptor, fcntl.LOCK_EX):
+                raise InvalidRequest("The background process runs already: uniun background status")
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            yield
+
+    def app_is_open(self) -> bool:
+        """Costs two system calls or three."""
+        return self._held(_APP, fcntl.LOCK_EX)
+
+    def background_pid(self) -> int | None:
+        """The background process, none if there is none."""
+        if not self._held(_BACKGROUND, fcntl.LOCK_SH):
+            return None
+        text = (self._folder / _BACKGROUND).read_text(encoding="ascii", errors="replace")
+        return int(text) if text.isdecimal() else None
+
+    def _held(self, name: str, attempt: int) -> bool:
+        if not (self._folder / name).exists():
+            return False
+        with self._file(name) as descriptor:
+            return not _try(descriptor, attempt)
+
+    @contextmanager
+    def _file(self, name: str) -> Iterator[int]:
+        """Closing it gives the lock back; children do not inherit it."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+async def _lock(descriptor: int, kind: int) -> bool:
+    for _ in range(_TRIES):
+        if _try(descriptor, kind):
+            return True
+        await asyncio.sleep(_PAUSE_S)
+    return False
+
+
+def _try(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
