@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presentation.cli.app import build_app
-from presentation.cli.openers import Controllers, Openers
+from presentation.cli.openers import Controllers, Library, Openers
 from presentation.cli.run import run
 
 if TYPE_CHECKING:
     from dependency_injector.containers import DeclarativeContainer
 
     from data.clock import Clock
+    from data.embedding.worker import EmbeddingWorker
     from data.settings import Settings
     from domain.repositories.embedder import Embedder
+    from domain.repositories.vectors import VectorRepository
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
     from presentation.controllers.demo import DemoController
@@ -34,13 +36,19 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.clock import SystemClock
     from data.database.session import Database, sqlite_url
     from data.demo.play import EngineDemo
+    from data.export.archive import FolderArchives
+    from data.export.backup import SqliteBackups
     from data.health import MachineHealth
     from data.identity import RandomIdentities
+    from data.importing.folder import FolderImporter
     from data.inference.supervisor import EngineRunner
     from data.knowledge.backfill import Backfill
+    from data.markdown.parser import MarkdownNoteParser
     from data.models.store import FileModelStore
     from data.note_changes import LocalNoteChanges
+    from data.repositories.cards import SqlCardRepository
     from data.repositories.conversations import SqlConversationRepository
+    from data.repositories.ganas import SqlGanaRepository
     from data.repositories.knowledge import SqlKnowledgeRepository
     from data.repositories.manases import SqlManasRepository
     from data.repositories.notes import SqlNoteRepository
@@ -51,19 +59,26 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         chat,
         conversations,
         demo,
+        export,
         health,
+        importing,
         knowledge,
         llm,
+        manases,
         models,
+        notes,
         retrieval,
         scheduler,
+        search,
     )
+    from presentation.controllers.archive import ArchiveController
     from presentation.controllers.ask import AskController
     from presentation.controllers.chat import ChatController, ChatUseCases
     from presentation.controllers.composer_chat import ComposerChatController
     from presentation.controllers.demo import DemoController
     from presentation.controllers.knowledge import KnowledgeController
     from presentation.controllers.models import ModelsController
+    from presentation.controllers.notes import ManasController, NotesController
     from presentation.controllers.scheduler import SchedulerController
 
     class Container(containers.DeclarativeContainer):
@@ -82,6 +97,8 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         vector_repository = providers.Singleton(SqlVectorRepository, database)
         knowledge_repository = providers.Singleton(SqlKnowledgeRepository, database)
         conversation_repository = providers.Singleton(SqlConversationRepository, database)
+        card_repository = providers.Singleton(SqlCardRepository, database)
+        gana_repository = providers.Singleton(SqlGanaRepository, database, identities)
         machine = providers.Singleton(
             MachineHealth,
             store,
@@ -113,6 +130,54 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         list_processes = providers.Factory(health.ListEngineProcessesUseCase, machine)
         diagnose = providers.Factory(health.DiagnoseUseCase, machine)
         play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
+
+        note_parser = providers.Singleton(MarkdownNoteParser)
+        compose_note = providers.Factory(notes.ComposeNote, note_parser, identities)
+        edit_note = providers.Factory(
+            notes.EditNoteUseCase, note_parser, note_repository, identities, note_changes
+        )
+        find_note = providers.Factory(notes.FindNoteUseCase, note_repository)
+        list_manases = providers.Factory(manases.ListManasesUseCase, manas_repository)
+        notes_controller = providers.Factory(
+            NotesController,
+            create=providers.Factory(notes.CreateNoteUseCase, compose_note, note_repository, note_changes),
+            edit=edit_note,
+            tag=providers.Factory(notes.TagNoteUseCase, edit_note, note_repository, note_parser),
+            delete=providers.Factory(notes.DeleteNoteUseCase, note_repository, card_repository),
+            find=find_note,
+            get=providers.Factory(notes.GetNoteUseCase, note_repository, knowledge_repository),
+            list_notes=providers.Factory(notes.ListNotesUseCase, note_repository),
+            search=providers.Factory(search.SearchNotesUseCase, note_repository, vector_repository, embedder),
+            import_folder=providers.Factory(
+                importing.ImportFolderUseCase,
+                providers.Factory(FolderImporter, note_repository, note_parser, identities, note_changes),
+            ),
+            manases=list_manases,
+        )
+        manas_controller = providers.Factory(
+            ManasController,
+            list_manases,
+            providers.Factory(manases.CreateManasUseCase, manas_repository),
+            providers.Factory(manases.DeleteManasUseCase, manas_repository),
+            providers.Factory(manases.ChangeManasUseCase, manas_repository, note_repository),
+            find_note,
+        )
+        archive_controller = providers.Factory(
+            ArchiveController,
+            providers.Factory(
+                export.ExportUseCase,
+                note_repository,
+                manas_repository,
+                knowledge_repository,
+                conversation_repository,
+                card_repository,
+                gana_repository,
+                note_parser,
+                providers.Factory(FolderArchives, clock),
+            ),
+            providers.Factory(export.BackUpUseCase, providers.Factory(SqliteBackups, database)),
+        )
+        embedding_worker = providers.Singleton(_build_embedding_worker, vector_repository, embedder)
 
         # One for all, so that it knows what is being read.
         extract = providers.Singleton(
@@ -197,6 +262,13 @@ def _build_embedder(data_dir: Path, clock: Clock) -> Embedder:
     return EmbeddingService(EmbedderWeights(data_dir), EmbeddingQueue(lane_width(performance_cores())), clock)
 
 
+def _build_embedding_worker(vectors: VectorRepository, embedder: Embedder) -> EmbeddingWorker:
+    from data.embedding.cores import lane_width, performance_cores
+    from data.embedding.worker import EmbeddingWorker
+
+    return EmbeddingWorker(vectors, embedder, lane_width(performance_cores()))
+
+
 def _container() -> DeclarativeContainer:
     from data.settings import load_settings
 
@@ -223,7 +295,9 @@ async def open_app() -> AsyncIterator[Controllers]:
         await container.settle_answers()()
         backfill = container.backfill()
         stack.callback(container.note_changes().listen(lambda note_ids: backfill.wake()))
-        await stack.enter_async_context(Loops(backfill.run))
+        embedding = container.embedding_worker()
+        stack.callback(container.note_changes().listen(embedding.wake))
+        await stack.enter_async_context(Loops(backfill.run, embedding.run))
         yield controllers
 
 
@@ -237,6 +311,20 @@ async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Contr
         scheduler=container.scheduling(),
         knowledge=container.knowledge_controller(),
     )
+
+
+@asynccontextmanager
+async def open_library() -> AsyncIterator[Library]:
+    """The database and what needs no model; no scheduler is started."""
+    container = _container()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(container.database().aclose)
+        yield Library(
+            notes=container.notes_controller(),
+            manases=container.manas_controller(),
+            knowledge=container.knowledge_controller,
+            archive=container.archive_controller(),
+        )
 
 
 def _open_models() -> ModelsController:
@@ -280,6 +368,7 @@ def main() -> None:
         Openers(
             controllers=open_controllers,
             app=open_app,
+            library=open_library,
             models=_open_models,
             simulate=_simulate,
             demo=_demo,

@@ -38,13 +38,14 @@ from domain.usecases.scheduler import (
     SimulateUseCase,
     SwitchModelUseCase,
 )
-from presentation.cli.openers import Controllers, Openers
+from presentation.cli.openers import Controllers, Library, Openers
 from presentation.controllers.ask import AskController
 from presentation.controllers.chat import ChatController
 from presentation.controllers.demo import DemoController
 from presentation.controllers.models import ModelsController
 from presentation.controllers.scheduler import SchedulerController
 from tests.memory.chat import MemoryChat, knowledge_controller
+from tests.memory.faces import MemoryFaces
 from tests.memory.library import MemoryLibrary
 
 HOLD = None
@@ -245,6 +246,7 @@ def fake_openers(
     simulator: FixedSimulator | None = None,
     demo: ScriptedDemo | None = None,
     library: MemoryLibrary | None = None,
+    faces: MemoryFaces | None = None,
 ) -> Openers:
     """The command line's needs, over fakes."""
     coordinator = coordinator or ScriptedCoordinator()
@@ -279,9 +281,16 @@ def fake_openers(
     def open_controllers() -> AbstractAsyncContextManager[Controllers]:
         return opened()
 
+    faces = faces or MemoryFaces(chat.library, controllers.knowledge)
+
+    @asynccontextmanager
+    async def open_library() -> AsyncIterator[Library]:
+        yield faces.open()
+
     return Openers(
         controllers=open_controllers,
         app=open_controllers,
+        library=open_library,
         models=lambda: models,
         simulate=lambda: SimulateUseCase(simulator or FixedSimulator()),
         demo=lambda: DemoController(PlayDemoUseCase(demo or ScriptedDemo())),

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from presentation.cli.notes_commands import add_archive_commands, notes_app
 from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
 
@@ -40,6 +41,8 @@ def build_app(openers: Openers) -> typer.Typer:
             print(context.get_help())
 
     _add_conversation(app, openers)
+    app.add_typer(notes_app(openers), name="notes")
+    add_archive_commands(app, openers)
     app.add_typer(_models(openers), name="models")
     _add_inspection(app, openers)
     return app

@@ -51,6 +51,7 @@ class Openers:
     """For a command that does one thing."""
     app: Callable[[], AbstractAsyncContextManager[Controllers]]
     """For one that stays open: background work goes on beside it."""
+    library: Callable[[], AbstractAsyncContextManager[Library]]
     models: Callable[[], ModelsController]
     simulate: Callable[[], SimulateUseCase]
     demo: Callable[[], DemoController]

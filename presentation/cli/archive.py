@@ -1,0 +1,31 @@
+"""`uniun export` and `uniun backup`."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from presentation.cli.importing import counting_bar
+from presentation.cli.openers import Library
+from presentation.cli.terminal import size, write
+
+OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
+
+
+async def export(open_library: OpenLibrary, folder: Path, *, force: bool) -> None:
+    """With a bar on a terminal."""
+    async with open_library() as library:
+        with counting_bar("exporting") as step:
+            report = await library.archive.export(
+                folder, force=force, progress=lambda done, total: step(done, total, "")
+            )
+    write(
+        f"Exported into {folder}: {report.notes} notes, {report.conversations} conversations, {report.cards} cards, "
+        f"{report.ganas} Ganas.\n"
+    )
+
+
+async def back_up(open_library: OpenLibrary, file: Path) -> None:
+    """Says how large it is."""
+    async with open_library() as library:
+        count = await library.archive.back_up(file)
+    write(f"{file} is written ({size(count)}) and checked.\n")

@@ -1,0 +1,84 @@
+"""`uniun notes import`."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from domain.entities.note import ImportProblem, ImportProgress, ImportReport
+from presentation.cli.openers import Library
+from presentation.cli.terminal import err, printable, say, write
+
+OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
+_PATH_CHARACTERS = 50
+
+
+async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool) -> bool:
+    """Whether anything could be imported. The report is on stdout, problems, one a line, on stderr."""
+    async with open_library() as library:
+        with counting_bar("importing") as step:
+
+            def show(progress: ImportProgress) -> None:
+                step(progress.done, progress.total, progress.path)
+
+            report = await library.notes.import_folder(folder, show)
+        _tell(report.problems)
+        write(f"{_summary(report)}\n")
+        if watch:
+            await _follow(library, folder, set(report.problems))
+            return True
+    imported = report.created + report.updated + report.unchanged
+    if not imported and not report.problems:
+        say(f"There is no Markdown file in {folder}.")
+    return imported > 0
+
+
+async def _follow(library: Library, folder: Path, told: set[ImportProblem]) -> None:
+    """Until Ctrl-C, which is how this is meant to end."""
+    say(f"following {folder}; Ctrl-C ends it.")
+    try:
+        async for report in library.notes.watch_folder(folder):
+            _tell([problem for problem in report.problems if problem not in told])
+            told = set(report.problems)
+            if report.created or report.updated:
+                write(f"{_summary(report)}\n")
+    except asyncio.CancelledError:
+        return
+
+
+def _tell(problems: "tuple[ImportProblem, ...] | list[ImportProblem]") -> None:
+    for problem in problems:
+        say(f"{problem.path}: {problem.reason}{'' if problem.imported else ' (not imported)'}")
+
+
+def _summary(report: ImportReport) -> str:
+    parts = [f"{report.created} new", f"{report.updated} changed", f"{report.unchanged} as before"]
+    if report.gone:
+        parts.append(f"{report.gone} gone, whose notes stay")
+    if report.problems:
+        parts.append(f"{len(report.problems)} with problems")
+    return ", ".join(parts)
+
+
+@contextmanager
+def counting_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on stderr, on a terminal only; what is yielded takes (done, total, name)."""
+    console = err()
+    with Progress(
+        TextColumn(what, markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task("", total=None)
+
+        def step(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, description=printable(name)[-_PATH_CHARACTERS:])
+
+        yield step

@@ -1,0 +1,241 @@
+"""`uniun notes …`: writing, showing and finding."""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import typer
+
+from domain.entities.knowledge import PendingExtraction
+from domain.entities.note import MAX_NOTE_CHARACTERS, Note, NoteDetails, SearchMode
+from domain.errors import InvalidRequest, UniunError
+from presentation.cli.openers import Library
+from presentation.cli.run import run_async
+from presentation.cli.terminal import say, write
+
+OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
+_ID_CHARACTERS = 12
+
+
+def add(open_library: OpenLibrary, text: str | None, title: str, tags: Sequence[str]) -> None:
+    """From the argument, stdin or an editor."""
+    if text == "-" or (text is None and not sys.stdin.isatty()):
+        text = _read_stdin()
+    if text is not None:
+        note = run_async(_add(open_library, text, title, tags))
+    else:
+        note = _through_editor("", lambda written: run_async(_add(open_library, written, title, tags)))
+    write(f"{_named(note)} is kept.\n")
+
+
+def edit(open_library: OpenLibrary, reference: str) -> None:
+    """The database is closed while the editor is open."""
+    note_id, document, seen = run_async(_begin_edit(open_library, reference))
+    note = _through_editor(
+        document, lambda written: run_async(_finish_edit(open_library, note_id, written, seen))
+    )
+    write(f"{_named(note)} is saved.\n")
+
+
+def remove(open_library: OpenLibrary, reference: str, *, sure: bool) -> None:
+    """Asks on a terminal, and wants to be told elsewhere."""
+    if not sure:
+        if not sys.stdin.isatty():
+            raise InvalidRequest("Nobody can be asked whether to delete the note. Add --yes to be sure.")
+        details = run_async(_show(open_library, reference))
+        typer.confirm(f"Delete {_named(details.note)}?", abort=True, err=True)
+    note = run_async(_delete(open_library, reference))
+    write(f"{_named(note)} is deleted.\n")
+    if note.source == "imported":
+        say(f"its file {note.origin} stays, and would come back with the next import.")
+
+
+async def tag(open_library: OpenLibrary, reference: str, add: Sequence[str], gone: Sequence[str]) -> None:
+    """Prints the tags afterwards."""
+    if not add and not gone:
+        raise InvalidRequest("Say which tags to add, or with --remove which to remove.")
+    async with open_library() as library:
+        note = await library.notes.tag(reference, add, gone)
+    write(f"{_named(note)} has {_tags(note.tags) or 'no tags'}.\n")
+
+
+async def show(open_library: OpenLibrary, reference: str, *, raw: bool) -> None:
+    """What is known about it, an empty line, its text; or the text alone."""
+    details = await _show(open_library, reference)
+    note = details.note
+    if not raw:
+        write("".join(f"{line}\n" for line in _about(details)) + "\n")
+    write(note.text if note.text.endswith("\n") else f"{note.text}\n")
+
+
+async def list_notes(open_library: OpenLibrary, tag: str | None, manas: str | None, limit: int) -> None:
+    """One a line: id, day, title, tags."""
+    async with open_library() as library:
+        lines = await library.notes.list(tag=tag, manas=manas, limit=limit)
+        count = await library.notes.count()
+    for line in lines:
+        day = line.changed_at.astimezone().date().isoformat()
+        write(
+            f"{line.id[:_ID_CHARACTERS]}  {day}  {_one_line(line.title)}  {_tags(line.tags)}".rstrip() + "\n"
+        )
+    if not lines:
+        say("no note fits." if count else "there are no notes yet. Import some: uniun notes import FOLDER")
+    elif len(lines) == limit:
+        say(f"these are the newest {limit}; there are {count} notes in all. --limit shows more.")
+
+
+async def search(
+    open_library: OpenLibrary, query: str, mode: SearchMode, manas: str | None, limit: int
+) -> None:
+    """Two lines a hit: id and title, the words around the match."""
+    async with open_library() as library:
+        result = await library.notes.search(query, mode=mode, manas=manas, limit=limit)
+    if result.without_meaning is not None:
+        say(f"only words were compared. {result.without_meaning}")
+    for hit in result.hits:
+        write(f"{hit.note_id[:_ID_CHARACTERS]}  {_one_line(hit.title)}\n")
+        write(f"{' ' * _ID_CHARACTERS}  {_one_line(hit.snippet)}\n")
+    if not result.hits:
+        say("nothing was found.")
+
+
+async def list_tags(open_library: OpenLibrary) -> None:
+    """Most used first."""
+    async with open_library() as library:
+        tags = await library.notes.tags()
+    for name, count in tags.items():
+        write(f"{count:6}  #{name}\n")
+
+
+async def show_failures(open_library: OpenLibrary, *, retry: bool) -> None:
+    """One a line: id, attempts, title, reason."""
+    async with open_library() as library:
+        failures = await library.knowledge().failures()
+        waiting = await library.knowledge().retry() if retry else 0
+    for failure in failures:
+        name = f"{failure.note_id[:_ID_CHARACTERS]}  {_one_line(failure.title)}"
+        write(f"{name}  ({failure.attempts} attempts): {_one_line(failure.error)}\n")
+    if retry:
+        write(f"{waiting} notes wait to be read again.\n")
+    elif not failures:
+        write("No note has failed.\n")
+
+
+async def show_graph(open_library: OpenLibrary, concept: str | None, limit: int) -> None:
+    """One sentence a line, with the notes that say it; then concepts that no sentence has."""
+    async with open_library() as library:
+        graph = await library.knowledge().graph(concept, limit=limit)
+    for relation in graph.relations:
+        notes = ", ".join(note_id[:_ID_CHARACTERS] for note_id in relation.note_ids)
+        write(_one_line(f"{relation.source.name} {relation.verb} {relation.target.name}") + f"  ({notes})\n")
+    related = {each.id for relation in graph.relations for each in (relation.source, relation.target)}
+    for alone in graph.concepts:
+        if alone.id not in related:
+            write(f"{_one_line(alone.name)}\n")
+    if not graph.concepts:
+        say("nothing is known yet. Notes are read while the chat is open.")
+
+
+async def _add(open_library: OpenLibrary, text: str, title: str, tags: Sequence[str]) -> Note:
+    async with open_library() as library:
+        return await library.notes.add(text, title=title, tags=tags)
+
+
+async def _begin_edit(open_library: OpenLibrary, reference: str) -> tuple[str, str, str]:
+    async with open_library() as library:
+        return await library.notes.begin_edit(reference)
+
+
+async def _finish_edit(open_library: OpenLibrary, note_id: str, document: str, seen: str) -> Note:
+    async with open_library() as library:
+        return await library.notes.finish_edit(note_id, document, seen)
+
+
+async def _show(open_library: OpenLibrary, reference: str) -> NoteDetails:
+    async with open_library() as library:
+        return await library.notes.show(reference)
+
+
+async def _delete(open_library: OpenLibrary, reference: str) -> Note:
+    async with open_library() as library:
+        return await library.notes.delete(reference)
+
+
+def _read_stdin() -> str:
+    try:
+        text = sys.stdin.read(MAX_NOTE_CHARACTERS + 1)
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"What was piped in is not {error.encoding} text. Convert it first.") from None
+    if len(text) > MAX_NOTE_CHARACTERS:
+        raise InvalidRequest(f"A note holds {MAX_NOTE_CHARACTERS} characters at most. Pipe in less.")
+    return text
+
+
+def _through_editor(text: str, take: Callable[[str], Note]) -> Note:
+    """What the user wrote is only thrown away once it has been taken."""
+    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    handle, name = tempfile.mkstemp(prefix="uniun-", suffix=".md")
+    path = Path(name)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+    try:
+        ended = subprocess.run([*command, name], check=False).returncode
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise InvalidRequest(
+            f"The editor {command[0]} cannot be started: {error.strerror}. Set EDITOR to one that can."
+        ) from None
+    try:
+        if ended:
+            raise UniunError(f"The editor {command[0]} ended with status {ended}.")
+        note = take(path.read_text(encoding="utf-8", errors="replace"))
+    except BaseException:
+        say(f"what you wrote is in {name}.")
+        raise
+    path.unlink(missing_ok=True)
+    return note
+
+
+def _about(details: NoteDetails) -> list[str]:
+    note = details.note
+    shown = {
+        "title": note.title,
+        "id": note.id,
+        "tags": _tags(note.tags),
+        "created": note.created_at.astimezone().isoformat(sep=" ", timespec="minutes"),
+        "changed": note.changed_at.astimezone().isoformat(sep=" ", timespec="minutes"),
+        "source": f"{note.source} from {note.origin}" if note.origin else note.source,
+        "links": ", ".join(
+            link.target if link.target_id else f"{link.target} (no such note)" for link in details.links
+        ),
+        "linked from": ", ".join(line.title for line in details.backlinks),
+        "concepts": ", ".join(concept.name for concept in details.concepts),
+        "summary": details.summary or "",
+        "reading": _reading(details.pending),
+    }
+    return [f"{key}: {_one_line(value)}" for key, value in shown.items() if value]
+
+
+def _reading(pending: PendingExtraction | None) -> str:
+    if pending is None:
+        return "done"
+    if pending.state == "failed":
+        return f"failed after {pending.attempts} attempts: {pending.error}"
+    return "waits to be read"
+
+
+def _named(note: Note) -> str:
+    return f"{_one_line(note.title)} ({note.id[:_ID_CHARACTERS]})"
+
+
+def _tags(tags: Sequence[str]) -> str:
+    return " ".join(f"#{tag}" for tag in tags)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

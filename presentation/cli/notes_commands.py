@@ -1,0 +1,231 @@
+"""`uniun notes …`, `uniun export` and `uniun backup`: what can be typed."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from presentation.cli.openers import Openers
+from presentation.cli.run import run_async
+
+NoteArgument = Annotated[
+    str, typer.Argument(help="A note: its id, the beginning of that, or its title.", show_default=False)
+]
+ManasArgument = Annotated[str, typer.Argument(help="A Manas: its name or id.", show_default=False)]
+NotesArgument = Annotated[list[str] | None, typer.Argument(help="Notes, by id or title.")]
+ScopeOption = Annotated[str | None, typer.Option("--manas", help="Only notes of this Manas: its name or id.")]
+TagOption = Annotated[str | None, typer.Option("--tag", "-t", help="Notes with this tag, or one below it.")]
+FindOption = Annotated[str | None, typer.Option("--search", help="Notes that have these words.")]
+Mode = Literal["words", "meaning", "both"]
+
+
+def notes_app(openers: Openers) -> typer.Typer:
+    """The group of commands."""
+    notes = typer.Typer(help="Write, import, find and gather notes.", no_args_is_help=False)
+
+    @notes.callback(invoke_without_command=True)
+    def top(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    _add_import(notes, openers)
+    _add_writing(notes, openers)
+    _add_finding(notes, openers)
+    notes.add_typer(_manas_app(openers), name="manas")
+    return notes
+
+
+def add_archive_commands(app: typer.Typer, openers: Openers) -> None:
+    """Export and backup, at the top level."""
+
+    @app.command()
+    def export(
+        folder: Annotated[Path, typer.Argument(help="An empty folder, or one to be made.")],
+        force: Annotated[
+            bool, typer.Option("--force", help="Write into a folder that is not empty.")
+        ] = False,
+    ) -> None:
+        """Write everything as Markdown and JSON."""
+        from presentation.cli.archive import export as write
+
+        run_async(write(openers.library, folder, force=force))
+
+    @app.command()
+    def backup(
+        file: Annotated[Path, typer.Argument(help="A file that does not exist yet.")],
+    ) -> None:
+        """Copy the database, while it is used, and check the copy."""
+        from presentation.cli.archive import back_up
+
+        run_async(back_up(openers.library, file))
+
+
+def _add_import(notes: typer.Typer, openers: Openers) -> None:
+    @notes.command("import")
+    def import_folder(
+        folder: Annotated[
+            Path, typer.Argument(help="A folder of Markdown files, such as an Obsidian vault.")
+        ],
+        watch: Annotated[bool, typer.Option("--watch", help="Stay, and follow what changes.")] = False,
+    ) -> None:
+        """Take the Markdown files of a folder as notes, or bring those up to date. No file is changed."""
+        from presentation.cli.importing import import_folder as take
+
+        if not run_async(take(openers.library, folder, watch=watch)):
+            raise typer.Exit(1)
+
+
+def _add_writing(notes: typer.Typer, openers: Openers) -> None:
+    @notes.command()
+    def add(
+        text: Annotated[
+            str | None, typer.Argument(help="The text; `-` reads stdin. Without it, an editor opens.")
+        ] = None,
+        title: Annotated[str, typer.Option(help="Taken from the text if absent.")] = "",
+        tag: Annotated[list[str] | None, typer.Option("--tag", "-t", help="May be repeated.")] = None,
+    ) -> None:
+        """Write a note."""
+        from presentation.cli.notes import add as write
+
+        write(openers.library, text, title, tag or ())
+
+    @notes.command()
+    def edit(note: NoteArgument) -> None:
+        """Change a note in $VISUAL or $EDITOR."""
+        from presentation.cli.notes import edit as change
+
+        change(openers.library, note)
+
+    @notes.command()
+    def rm(
+        note: NoteArgument,
+        yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    ) -> None:
+        """Delete a note. A file that it came from stays."""
+        from presentation.cli.notes import remove
+
+        remove(openers.library, note, sure=yes)
+
+    @notes.command()
+    def tag(
+        note: NoteArgument,
+        tags: Annotated[list[str] | None, typer.Argument(help="Tags to add.")] = None,
+        remove: Annotated[
+            list[str] | None, typer.Option("--remove", "-r", help="A tag to remove; may be repeated.")
+        ] = None,
+    ) -> None:
+        """Add and remove tags."""
+        from presentation.cli.notes import tag as change
+
+        run_async(change(openers.library, note, tags or (), remove or ()))
+
+
+def _add_finding(notes: typer.Typer, openers: Openers) -> None:
+    @notes.command()
+    def show(
+        note: NoteArgument,
+        raw: Annotated[bool, typer.Option("--raw", help="The text and nothing else.")] = False,
+    ) -> None:
+        """A note, its links and what was read in it."""
+        from presentation.cli.notes import show as print_note
+
+        run_async(print_note(openers.library, note, raw=raw))
+
+    @notes.command("list")
+    def list_notes(
+        tag: TagOption = None,
+        manas: ScopeOption = None,
+        limit: Annotated[int, typer.Option(min=1, max=100_000)] = 50,
+    ) -> None:
+        """The notes that changed last."""
+        from presentation.cli.notes import list_notes as print_list
+
+        run_async(print_list(openers.library, tag, manas, limit))
+
+    @notes.command()
+    def search(
+        words: Annotated[list[str], typer.Argument(help="What to look for.")],
+        mode: Annotated[Mode, typer.Option(help="Compare words, meaning, or both.")] = "words",
+        manas: ScopeOption = None,
+        limit: Annotated[int, typer.Option(min=1, max=1_000)] = 20,
+    ) -> None:
+        """Find notes."""
+        from presentation.cli.notes import search as print_hits
+
+        run_async(print_hits(openers.library, " ".join(words), mode, manas, limit))
+
+    @notes.command()
+    def tags() -> None:
+        """All tags, and how many notes have them."""
+        from presentation.cli.notes import list_tags
+
+        run_async(list_tags(openers.library))
+
+    @notes.command()
+    def failures(
+        retry: Annotated[bool, typer.Option("--retry", help="Let them be read again.")] = False,
+    ) -> None:
+        """Notes that the model could not read, and why."""
+        from presentation.cli.notes import show_failures
+
+        run_async(show_failures(openers.library, retry=retry))
+
+    @notes.command()
+    def graph(
+        concept: Annotated[str | None, typer.Argument(help="Only what is around this one.")] = None,
+        limit: Annotated[int, typer.Option(min=1, max=10_000)] = 100,
+    ) -> None:
+        """What the notes say, as sentences."""
+        from presentation.cli.notes import show_graph
+
+        run_async(show_graph(openers.library, concept, limit))
+
+
+def _manas_app(openers: Openers) -> typer.Typer:
+    manas = typer.Typer(help="Named sets of notes.", no_args_is_help=False)
+
+    @manas.callback(invoke_without_command=True)
+    def top(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    @manas.command()
+    def create(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
+        """Make an empty one."""
+        from presentation.cli.manases import create as make
+
+        run_async(make(openers.library, name))
+
+    @manas.command("list")
+    def list_manases() -> None:
+        """All of them."""
+        from presentation.cli.manases import list_manases as print_list
+
+        run_async(print_list(openers.library))
+
+    @manas.command()
+    def rm(manas: ManasArgument) -> None:
+        """Delete one; its notes stay."""
+        from presentation.cli.manases import remove as delete
+
+        run_async(delete(openers.library, manas))
+
+    @manas.command()
+    def add(
+        manas: ManasArgument, notes: NotesArgument = None, tag: TagOption = None, search: FindOption = None
+    ) -> None:
+        """Put notes in."""
+        from presentation.cli.manases import change
+
+        run_async(change(openers.library, manas, notes or (), tag, search, add=True))
+
+    @manas.command()
+    def remove(
+        manas: ManasArgument, notes: NotesArgument = None, tag: TagOption = None, search: FindOption = None
+    ) -> None:
+        """Take notes out."""
+        from presentation.cli.manases import change
+
+        run_async(change(openers.library, manas, notes or (), tag, search, add=False))
+
+    return manas

@@ -1,0 +1,105 @@
+"""The faces of a library in memory, over real Markdown and real folders."""
+
+from pathlib import Path
+
+from data.export.archive import FolderArchives
+from data.importing.folder import FolderImporter
+from data.markdown.parser import MarkdownNoteParser
+from data.note_changes import LocalNoteChanges
+from domain.errors import InvalidRequest
+from domain.usecases.export import BackUpUseCase, ExportUseCase
+from domain.usecases.importing import ImportFolderUseCase
+from domain.usecases.manases import (
+    ChangeManasUseCase,
+    CreateManasUseCase,
+    DeleteManasUseCase,
+    ListManasesUseCase,
+)
+from domain.usecases.notes import (
+    ComposeNote,
+    CreateNoteUseCase,
+    DeleteNoteUseCase,
+    EditNoteUseCase,
+    FindNoteUseCase,
+    GetNoteUseCase,
+    ListNotesUseCase,
+    TagNoteUseCase,
+)
+from domain.usecases.search import SearchNotesUseCase
+from presentation.cli.openers import Library
+from presentation.controllers.archive import ArchiveController
+from presentation.controllers.knowledge import KnowledgeController
+from presentation.controllers.notes import ManasController, NotesController
+from tests.memory.cards import MemoryCards
+from tests.memory.clock import HandClock
+from tests.memory.conversations import MemoryConversations
+from tests.memory.ganas import MemoryGanas
+from tests.memory.identity import CountingIdentities
+from tests.memory.library import MemoryLibrary
+
+
+class NoBackups:
+    """A library in memory is no file."""
+
+    async def write(self, target: Path) -> int:
+        raise InvalidRequest("The database is on a PostgreSQL server. Back it up with: pg_dump")
+
+
+class MemoryFaces:
+    """Everything that the command line wants of an open library; the fakes below it can be looked at."""
+
+    def __init__(self, library: MemoryLibrary, knowledge: KnowledgeController) -> None:
+        self.library = library
+        self.cards = MemoryCards()
+        self.conversations = MemoryConversations()
+        self.ganas = MemoryGanas(library.notes)
+        self.announced: list[str] = []
+        self._knowledge = knowledge
+        self._identities = CountingIdentities()
+        self._changes = LocalNoteChanges()
+        self._changes.listen(self.announced.extend)
+        self._parser = MarkdownNoteParser()
+
+    def open(self) -> Library:
+        """The same state every time."""
+        return Library(
+            notes=self.notes(),
+            manases=ManasController(
+                ListManasesUseCase(self.library.manases),
+                CreateManasUseCase(self.library.manases),
+                DeleteManasUseCase(self.library.manases),
+                ChangeManasUseCase(self.library.manases, self.library.notes),
+                FindNoteUseCase(self.library.notes),
+            ),
+            knowledge=lambda: self._knowledge,
+            archive=ArchiveController(self.export(), BackUpUseCase(NoBackups())),
+        )
+
+    def notes(self) -> NotesController:
+        notes, library = self.library.notes, self.library
+        edit = EditNoteUseCase(self._parser, notes, self._identities, self._changes)
+        importer = FolderImporter(notes, self._parser, self._identities, self._changes)
+        return NotesController(
+            create=CreateNoteUseCase(ComposeNote(self._parser, self._identities), notes, self._changes),
+            edit=edit,
+            tag=TagNoteUseCase(edit, notes, self._parser),
+            delete=DeleteNoteUseCase(notes, self.cards),
+            find=FindNoteUseCase(notes),
+            get=GetNoteUseCase(notes, library.knowledge),
+            list_notes=ListNotesUseCase(notes),
+            search=SearchNotesUseCase(notes, library.vectors, library.embedder),
+            import_folder=ImportFolderUseCase(importer),
+            manases=ListManasesUseCase(library.manases),
+        )
+
+    def export(self) -> ExportUseCase:
+        return ExportUseCase(
+            self.library.notes,
+            self.library.manases,
+            self.library.knowledge,
+            self.conversations,
+            self.cards,
+            self.ganas,
+            self._parser,
+            FolderArchives(HandClock()),
+        )
