@@ -1,0 +1,83 @@
+"""What a form or a command line says of a Gana, and trying it before it is saved."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from domain.entities.gana import Gana, GanaDraft, GanaProgress, GanaRun
+from domain.errors import InvalidRequest
+from domain.repositories.due_times import DueTimes
+from domain.repositories.ganas import GanaRepository
+from domain.repositories.identity import Identities
+from domain.usecases.gana import GanaEngine
+from domain.usecases.trigger_words import read_trigger
+
+
+class DraftGanaUseCase:
+    """Reads the fields of a form."""
+
+    def __init__(self, due_times: DueTimes) -> None:
+        self._due_times = due_times
+
+    def __call__(self, fields: Mapping[str, Any], before: GanaDraft | None = None) -> GanaDraft:
+        """Fields of a draft, and `trigger` in plain words; those that are not given stay as they were.
+
+        Raises `InvalidRequest` in one sentence.
+        """
+        told = dict(fields)
+        words = told.pop("trigger", None)
+        if words is not None:
+            told = self._trigger(words, told) | told
+        for one, other in (("input_tag", "input_manas_id"), ("input_manas_id", "input_tag")):
+            if told.get(one) is not None:
+                told.setdefault(other, None)
+        try:
+            return GanaDraft.model_validate((before.model_dump() if before is not None else {}) | told)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            reason = first["msg"].removeprefix("Value error, ")
+            raise InvalidRequest(f"The Gana was refused: {place + ': ' if place else ''}{reason}.") from None
+
+    def _trigger(self, words: str, told: Mapping[str, Any]) -> dict[str, Any]:
+        trigger = read_trigger(words)
+        found: dict[str, Any] = trigger.model_dump(include={"mode", "reactive", "interval_minutes", "cron"})
+        wall = trigger.once_wall
+        found["once_at"] = self._due_times.local(wall) if wall is not None else None
+        if trigger.reactive:
+            if told.get("input_tag") is not None or told.get("input_manas_id") is not None:
+                raise InvalidRequest("The trigger names the input already; name it once.")
+            found |= {"input_tag": trigger.input_tag, "input_manas_id": trigger.input_manas}
+        return found
+
+
+class PreviewGanaUseCase:
+    """What a Gana would write, as it is stored or as its form has it now. Publishes nothing."""
+
+    def __init__(
+        self, engine: GanaEngine, ganas: GanaRepository, draft: DraftGanaUseCase, identities: Identities
+    ) -> None:
+        self._engine = engine
+        self._ganas = ganas
+        self._draft = draft
+        self._identities = identities
+
+    async def __call__(
+        self,
+        gana_id: str,
+        fields: Mapping[str, Any] | None = None,
+        watch: Callable[[GanaProgress], None] = lambda progress: None,
+    ) -> GanaRun:
+        """`gana_id` may be that of no Gana yet, if there are fields. Raises `GanaNotFound`, `InvalidRequest`."""
+        known = next((gana for gana in await self._ganas.all() if gana.id == gana_id), None)
+        if fields is None:
+            gana = known or await self._ganas.get(gana_id)
+        else:
+            gana = Gana(
+                id=gana_id,
+                draft=self._draft(fields, known.draft if known is not None else None),
+                cursor=known.cursor if known is not None else None,
+                created_at=self._identities.now(),
+            )
+        return await self._engine.process_gana(gana, "preview", watch=watch)

@@ -1,0 +1,120 @@
+"""Ganas, for every face."""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from domain.entities.gana import Gana, GanaProgress, GanaRun
+from domain.entities.llm import LlmTaskKind
+from domain.usecases.gana import GanaEngine
+from domain.usecases.gana_book import (
+    DeleteGanaUseCase,
+    EnableGanaUseCase,
+    LookUpGanasUseCase,
+    SaveGanaUseCase,
+)
+from domain.usecases.gana_draft import DraftGanaUseCase, PreviewGanaUseCase
+from domain.usecases.scheduler import SetForegroundKindUseCase
+from domain.usecases.trigger_words import describe_trigger
+
+Watch = Callable[[GanaProgress], None]
+
+
+@dataclass(frozen=True)
+class GanaController:
+    """A `reference` is an id or a name. `changed` wakes whoever fires Ganas."""
+
+    look_up: LookUpGanasUseCase
+    draft: DraftGanaUseCase
+    save: SaveGanaUseCase
+    enable_gana: EnableGanaUseCase
+    delete: DeleteGanaUseCase
+    engine: GanaEngine
+    preview_gana: PreviewGanaUseCase
+    set_foreground: SetForegroundKindUseCase
+    changed: Callable[[], None] = lambda: None
+
+    async def list(self) -> tuple[Gana, ...]:
+        """By name."""
+        return await self.look_up.all()
+
+    async def get(self, reference: str) -> Gana:
+        """Raises `GanaNotFound`."""
+        return await self.look_up.get(reference)
+
+    async def runs(self, reference: str | None = None, *, limit: int = 100) -> tuple[GanaRun, ...]:
+        """Newest first."""
+        return await self.look_up.runs(reference, limit=limit)
+
+    async def create(self, fields: Mapping[str, Any], *, read_old_notes: bool = False) -> Gana:
+        """From the fields of a draft and, if wished, `trigger` in plain words. Off until it is enabled.
+
+        Raises `InvalidRequest` in one sentence.
+        """
+        return await self.save.create(self.draft(fields), read_old_notes=read_old_notes)
+
+    async def change(self, reference: str, fields: Mapping[str, Any]) -> Gana:
+        """Fields that are not given stay. Raises as `create` does, and `GanaNotFound`."""
+        gana = await self.look_up.get(reference)
+        gana = await self.save.change(gana.id, self.draft(fields, gana.draft))
+        self.changed()
+        return gana
+
+    async def enable(self, reference: str, *, on: bool) -> Gana:
+        """Switching it off stops a run that is going on."""
+        gana = await self.enable_gana((await self.look_up.get(reference)).id, on=on)
+        if not on:
+            self.engine.stop(gana.id)
+        self.changed()
+        return gana
+
+    async def remove(self, reference: str) -> Gana:
+        """The notes that it wrote stay. Raises `GanaNotFound`."""
+        gana = await self.look_up.get(reference)
+        self.engine.stop(gana.id)
+        await self.delete(gana.id)
+        return gana
+
+    async def run(self, reference: str, watch: Watch = lambda progress: None) -> GanaRun:
+        """Run now."""
+        return await self.engine.process_gana(await self.look_up.get(reference), "interactive", watch=watch)
+
+    def stop(self, gana_id: str) -> None:
+        """Ends a run at its next token."""
+        self.engine.stop(gana_id)
+
+    @contextmanager
+    def form(self, gana_id: str | None = None) -> Iterator["GanaForm"]:
+        """While entered, the user looks at this Gana's form, or at one for a new Gana."""
+        form = GanaForm(gana_id or uuid.uuid4().hex, self.preview_gana)
+        self.set_foreground(LlmTaskKind.GANA, form.gana_id)
+        try:
+            yield form
+        finally:
+            self.set_foreground(None)
+
+    def describe(self, gana: Gana) -> str:
+        """When it runs, in words."""
+        once = gana.draft.once_at
+        return describe_trigger(gana.draft, self.local(once) if once is not None else "")
+
+    def local(self, moment: datetime) -> str:
+        """A moment on the machine's own clock."""
+        return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+
+
+@dataclass(frozen=True)
+class GanaForm:
+    """One open form."""
+
+    gana_id: str
+    preview_gana: PreviewGanaUseCase
+
+    async def preview(
+        self, fields: Mapping[str, Any] | None = None, watch: Watch = lambda progress: None
+    ) -> GanaRun:
+        """What it would write, as stored or as the form has it now; publishes nothing."""
+        return await self.preview_gana(self.gana_id, fields, watch)
