@@ -59,6 +59,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         chat,
         conversations,
         demo,
+        embedding,
         export,
         health,
         importing,
@@ -131,6 +132,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         diagnose = providers.Factory(health.DiagnoseUseCase, machine)
         play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
 
+        embedding_worker = providers.Singleton(_build_embedding_worker, vector_repository, embedder)
         note_parser = providers.Singleton(MarkdownNoteParser)
         compose_note = providers.Factory(notes.ComposeNote, note_parser, identities)
         edit_note = providers.Factory(
@@ -153,6 +155,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
                 providers.Factory(FolderImporter, note_repository, note_parser, identities, note_changes),
             ),
             manases=list_manases,
+            embed=providers.Factory(embedding.EmbedNotesUseCase, vector_repository, embedding_worker),
         )
         manas_controller = providers.Factory(
             ManasController,
@@ -177,8 +180,6 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             ),
             providers.Factory(export.BackUpUseCase, providers.Factory(SqliteBackups, database)),
         )
-        embedding_worker = providers.Singleton(_build_embedding_worker, vector_repository, embedder)
-
         # One for all, so that it knows what is being read.
         extract = providers.Singleton(
             knowledge.ExtractKnowledgeUseCase, generate, store, note_repository, knowledge_repository
@@ -295,9 +296,9 @@ async def open_app() -> AsyncIterator[Controllers]:
         await container.settle_answers()()
         backfill = container.backfill()
         stack.callback(container.note_changes().listen(lambda note_ids: backfill.wake()))
-        embedding = container.embedding_worker()
-        stack.callback(container.note_changes().listen(embedding.wake))
-        await stack.enter_async_context(Loops(backfill.run, embedding.run))
+        worker = container.embedding_worker()
+        stack.callback(container.note_changes().listen(worker.wake))
+        await stack.enter_async_context(Loops(backfill.run, worker.run))
         yield controllers
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from domain.errors import UniunError
 from domain.repositories.embedder import Embedder
@@ -51,8 +51,8 @@ class EmbeddingWorker:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._bell.wait(), LOOK_S)
 
-    async def work_off(self) -> int:
-        """Embeds until nothing waits any more; returns how many vectors were stored. Raises what the ports raise."""
+    async def work_off(self, progress: Callable[[int], None] = lambda stored: None) -> int:
+        """Implements `EmbeddingBacklog`."""
         before = self._stored
         while batch := await self._vectors.waiting(BATCH):
             queue = iter(batch)
@@ -62,6 +62,7 @@ class EmbeddingWorker:
                         lane.create_task(self._take_from(queue))
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None
+            progress(self._stored - before)
         return self._stored - before
 
     async def _take_from(self, queue: Iterator[Waiting]) -> None:

@@ -1,6 +1,6 @@
 """Text to vector; a lane of its own that never touches the scheduler."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 
@@ -14,4 +14,15 @@ class Embedder(Protocol):
 
     async def embed(self, text: str) -> Sequence[float]:
         """One vector for one text. Long texts are truncated to the model's window."""
+        ...
+
+
+class EmbeddingBacklog(Protocol):
+    """Notes that wait for their vector; what works on them."""
+
+    async def work_off(self, progress: Callable[[int], None] = lambda stored: None) -> int:
+        """Embeds until nothing waits any more; returns how many vectors were stored, and tells it on the way.
+
+        May be cancelled at any moment; what was not stored still waits. Raises what the embedder raises.
+        """
         ...

@@ -14,6 +14,7 @@ import typer
 from domain.entities.knowledge import PendingExtraction
 from domain.entities.note import MAX_NOTE_CHARACTERS, Note, NoteDetails, SearchMode
 from domain.errors import InvalidRequest, UniunError
+from presentation.cli.importing import counting_bar
 from presentation.cli.openers import Library
 from presentation.cli.run import run_async
 from presentation.cli.terminal import say, write
@@ -110,6 +111,14 @@ async def list_tags(open_library: OpenLibrary) -> None:
         tags = await library.notes.tags()
     for name, count in tags.items():
         write(f"{count:6}  #{name}\n")
+
+
+async def embed(open_library: OpenLibrary) -> None:
+    """With a bar on a terminal."""
+    async with open_library() as library:
+        with counting_bar("embedding") as step:
+            count = await library.notes.embed(lambda done, total: step(done, total, ""))
+    write(f"{count} notes embedded.\n" if count else "Every note is embedded.\n")
 
 
 async def show_failures(open_library: OpenLibrary, *, retry: bool) -> None:

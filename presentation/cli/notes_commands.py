@@ -162,6 +162,13 @@ def _add_finding(notes: typer.Typer, openers: Openers) -> None:
         run_async(list_tags(openers.library))
 
     @notes.command()
+    def embed() -> None:
+        """Make new notes findable by meaning now; an open chat does it by itself."""
+        from presentation.cli.notes import embed as work_off
+
+        run_async(work_off(openers.library))
+
+    @notes.command()
     def failures(
         retry: Annotated[bool, typer.Option("--retry", help="Let them be read again.")] = False,
     ) -> None:

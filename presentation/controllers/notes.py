@@ -14,6 +14,7 @@ from domain.entities.note import (
     SearchMode,
     SearchResult,
 )
+from domain.usecases.embedding import EmbedNotesUseCase
 from domain.usecases.importing import ImportFolderUseCase
 from domain.usecases.manases import (
     ChangeManasUseCase,
@@ -48,6 +49,7 @@ class NotesController:
         search: SearchNotesUseCase,
         import_folder: ImportFolderUseCase,
         manases: ListManasesUseCase,
+        embed: EmbedNotesUseCase,
     ) -> None:
         self._create = create
         self._edit = edit
@@ -59,6 +61,7 @@ class NotesController:
         self._search = search
         self._import = import_folder
         self._manases = manases
+        self._embed = embed
 
     async def add(self, text: str, *, title: str = "", tags: Sequence[str] = ()) -> Note:
         """Keeps a new note."""
@@ -129,6 +132,10 @@ class NotesController:
     def watch_folder(self, folder: Path) -> AsyncIterator[ImportReport]:
         """And again after every change."""
         return self._import.watch(folder)
+
+    async def embed(self, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
+        """Makes the notes that wait for it findable by meaning; returns how many."""
+        return await self._embed(progress)
 
 
 class ManasController:

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from data.embedding.worker import EmbeddingWorker
 from data.export.archive import FolderArchives
 from data.importing.folder import FolderImporter
 from data.markdown.parser import MarkdownNoteParser
 from data.note_changes import LocalNoteChanges
 from domain.errors import InvalidRequest
+from domain.usecases.embedding import EmbedNotesUseCase
 from domain.usecases.export import BackUpUseCase, ExportUseCase
 from domain.usecases.importing import ImportFolderUseCase
 from domain.usecases.manases import (
@@ -90,6 +92,7 @@ class MemoryFaces:
             search=SearchNotesUseCase(notes, library.vectors, library.embedder),
             import_folder=ImportFolderUseCase(importer),
             manases=ListManasesUseCase(library.manases),
+            embed=EmbedNotesUseCase(library.vectors, EmbeddingWorker(library.vectors, library.embedder, 2)),
         )
 
     def export(self) -> ExportUseCase:
