@@ -22,7 +22,7 @@ async def run(setting: Setting) -> Report:
     model = setting.model.name
     backlog = 20 if setting.quick else BACKLOG
     async with setting.dispatcher() as (dispatcher, _):
-        for turn in range(setting.count(5)):
+        for turn in range(setting.count(4)):
             idle += await _lag_during(setting, asyncio.sleep(0.2 if setting.quick else 2.0))
             requests = prompts.backlog(model, 2000 * turn, each=max(1, backlog // 3))
             handles = prompts.submit(dispatcher, requests)
@@ -30,7 +30,7 @@ async def run(setting: Setting) -> Report:
             busy += await _lag_during(setting, asyncio.sleep(0.2 if setting.quick else 1.0))
 
             async def talk(first: int = 2000 * turn) -> None:
-                for number in range(first, first + setting.count(4)):
+                for number in range(first, first + setting.count(3)):
                     await timed(setting.clock, dispatcher, _long_chat(model, number))
 
             busy += await _lag_during(setting, talk())
@@ -53,11 +53,14 @@ async def _lag_during(setting: Setting, work: Coroutine[Any, Any, Any]) -> list[
     clock = setting.clock
     late: list[float] = []
     task = asyncio.ensure_future(work)
-    while not task.done():
-        due = clock.monotonic() + STEP_S
-        await asyncio.sleep(STEP_S)
-        late.append(max(0.0, clock.monotonic() - due))
-    await task
+    try:
+        while not task.done():
+            due = clock.monotonic() + STEP_S
+            await asyncio.sleep(STEP_S)
+            late.append(max(0.0, clock.monotonic() - due))
+        await task
+    finally:
+        task.cancel()
     return late
 
 
