@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlalchemy import delete, func, update
 from sqlmodel import Session, col, select
 
+from data.database.columns import storable
 from data.database.rows import chunks, insert, table, upsert
 from data.database.tables.knowledge import AssertionRow, ConceptKeyRow, ConceptRow, MentionRow, SummaryRow
 from data.database.tables.notes import NoteNameRow, NoteRow
@@ -26,7 +27,9 @@ def assert_all(session: Session, note_id: str, extraction: Extraction) -> None:
         types.setdefault(relation.target, DEFAULT_TYPE)
     concepts = _resolve(session, list(types))
     mentions = {
-        (concepts[name], " ".join(name.split())): kind for name, kind in types.items() if name in concepts
+        (concepts[name], storable(" ".join(name.split()))): kind
+        for name, kind in types.items()
+        if name in concepts
     }
     insert(
         session,
@@ -37,7 +40,11 @@ def assert_all(session: Session, note_id: str, extraction: Extraction) -> None:
         ],
     )
     relations = {
-        (concepts[relation.source], " ".join(relation.verb.casefold().split()), concepts[relation.target])
+        (
+            concepts[relation.source],
+            storable(" ".join(relation.verb.casefold().split())),
+            concepts[relation.target],
+        )
         for relation in extraction.relations
         if relation.source in concepts and relation.target in concepts
     }

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psycopg
+
 _AS_POSTGRES = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
 
 
@@ -53,9 +55,24 @@ class PostgresServer:
         """Returns its URL."""
         self._databases += 1
         name = f"uniun{self._databases}"
-        address = ["-h", "127.0.0.1", "-p", str(self._port), "-U", "postgres"]
-        self._run("createdb", *address, "-T", "template0", name)
+        with self._connect("postgres") as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
         return f"postgresql+psycopg://postgres@127.0.0.1:{self._port}/{name}"
+
+    def empty(self, url: str) -> None:
+        """Takes all rows out of a database, which is much quicker than another database."""
+        with self._connect(url.rpartition("/")[2]) as connection:
+            tables = connection.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('alembic_version', 'counter')"
+            ).fetchall()
+            connection.execute(
+                f"TRUNCATE {', '.join(name for (name,) in tables)} RESTART IDENTITY CASCADE".encode()
+            )
+
+    def _connect(self, database: str) -> psycopg.Connection:
+        return psycopg.connect(
+            host="127.0.0.1", port=self._port, user="postgres", dbname=database, autocommit=True
+        )
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [*self._as, str(self._bin / program), *arguments]

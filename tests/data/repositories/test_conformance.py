@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from data.database.session import Database, sqlite_url
+from data.database.session import Database
 from data.repositories.cards import SqlCardRepository
 from data.repositories.conversations import SqlConversationRepository
 from data.repositories.ganas import SqlGanaRepository
@@ -35,8 +35,7 @@ from domain.repositories.ganas import GanaRepository
 from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.notes import ManasRepository, NoteRepository
 from domain.repositories.vectors import VectorRepository
-from tests.data.conftest import BACKENDS
-from tests.data.database.postgres import PostgresServer
+from tests.data.conftest import BACKENDS, fresh_url
 from tests.data.repositories.samples import START, at, note
 from tests.memory.cards import MemoryCards
 from tests.memory.conversations import MemoryConversations
@@ -74,10 +73,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
             MemoryGanas(library.notes),
         )
         return lambda test: asyncio.run(test(stores))
-    url = sqlite_url(tmp_path / "uniun.db")
-    if request.param == "postgres":
-        server: PostgresServer = request.getfixturevalue("postgres")
-        url = server.create_database()
+    url = fresh_url(request, tmp_path, request.param)
 
     async def on_database(test: Callable[[Stores], Coroutine[Any, Any, None]]) -> None:
         async with Database(url) as database:
