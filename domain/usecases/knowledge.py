@@ -4,15 +4,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import ValidationError
-
 from domain.entities.entity import Entity
-from domain.entities.knowledge import (
-    ConceptClaim,
-    Extraction,
-    Neighbourhood,
-    RelationClaim,
-)
+from domain.entities.knowledge import Neighbourhood
 from domain.entities.llm import (
     GenerationEvent,
     GenerationResult,
@@ -28,6 +21,7 @@ from domain.prompts import extraction as prompt
 from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.model_store import ModelStore
 from domain.repositories.notes import NoteRepository
+from domain.usecases.extraction_check import BadAnswer, checked, key
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
 from domain.usecases.text_budget import cut_middle
 
@@ -96,30 +90,31 @@ class ExtractKnowledgeUseCase:
             note = await self._notes.get(note_id)
         except NoteNotFound:
             return "gone"
-        key = f"read/{note_id}/{note.content_hash}"
-        if key in self._begun:
+        work = f"read/{note_id}/{note.content_hash}"
+        if work in self._begun:
             return "being_read"
 
         def watch(event: GenerationEvent) -> None:
             if isinstance(event, Prefilling | TextDelta | Preempted):
-                self._begun.add(key)
+                self._begun.add(work)
             on_event(event)
 
-        attempt = (key, pending.attempts)
+        attempt = (work, pending.attempts)
         shared = self._tries.setdefault(attempt, _Try())
         shared.callers += 1
         try:
-            result = await self._ask(note, pending.attempts, key, opened, watch)
-            extraction = _parse(result)
+            text = cut_middle(note.text, self._room() >> pending.attempts)
+            result = await self._ask(note, text, pending.attempts, work, opened, watch)
+            extraction = checked(result, note.title, text)
         except EngineMissing:
             raise
-        except (EngineError, InvalidRequest, _BadAnswer) as error:
+        except (EngineError, InvalidRequest, BadAnswer) as error:
             if not shared.counted:
                 shared.counted = True
                 await self._knowledge.fail(note.id, note.content_hash, str(error), give_up_after=ATTEMPTS)
             return "refused"
         finally:
-            self._begun.discard(key)
+            self._begun.discard(work)
             shared.callers -= 1
             if not shared.callers:
                 del self._tries[attempt]
@@ -127,71 +122,32 @@ class ExtractKnowledgeUseCase:
         return "read" if stored else "changed"
 
     async def _ask(
-        self, note: Note, attempts: int, key: str, opened: bool, watch: Callable[[GenerationEvent], None]
+        self,
+        note: Note,
+        text: str,
+        attempts: int,
+        work: str,
+        opened: bool,
+        watch: Callable[[GenerationEvent], None],
     ) -> GenerationResult:
-        name = self._models.default_name()
-        context = self._models.get(name).context_tokens or UNKNOWN_CONTEXT_TOKENS
-        room = min(LONGEST_NOTE_TOKENS, int(context * NOTE_SHARE)) >> attempts
         return await self._generate(
             LlmTaskKind.EXTRACT,
             note.id,
-            prompt.messages(note.title, cut_middle(note.text, room)),
-            model=name,
+            prompt.messages(note.title, text),
             on_event=watch,
-            json_schema=prompt.SCHEMA,
-            max_tokens=min(LONGEST_ANSWER_TOKENS, max(1, int(context * ANSWER_SHARE))),
+            json_schema=prompt.schema(text),
+            max_tokens=min(LONGEST_ANSWER_TOKENS, max(1, int(self._context() * ANSWER_SHARE))),
             # The likeliest tokens first; the same again would fail in the same way.
             sampling=Sampling(temperature=0.4 * attempts, seed=attempts),
             foreground_hint=opened,
-            coalesce_key=key,
+            coalesce_key=work,
         )
 
+    def _room(self) -> int:
+        return min(LONGEST_NOTE_TOKENS, int(self._context() * NOTE_SHARE))
 
-class _BadAnswer(Exception):
-    """The model's answer is no extraction."""
-
-
-def _parse(result: GenerationResult) -> Extraction:
-    """Checked against the entity and tidied: no blank names, no relation of a thing to itself, and every end of a
-    relation is a concept."""
-    if result.finish_reason == "length":
-        raise _BadAnswer(
-            f"The model's answer had no end after {result.usage.completion_tokens} tokens. "
-            "Retry it with: uniun notes failures --retry"
-        )
-    try:
-        said = Extraction.model_validate_json(result.text)
-    except ValidationError as error:
-        reason = error.errors(include_url=False, include_input=False)[0]["msg"]
-        raise _BadAnswer(
-            f"The model's answer was no extraction ({reason}). Try a larger model, then: uniun notes failures --retry"
-        ) from None
-    concepts: dict[str, ConceptClaim] = {}
-    for claim in said.concepts[: prompt.CONCEPTS]:
-        if name := _tidy(claim.name):
-            concepts.setdefault(_key(name), ConceptClaim(name=name, type=_tidy(claim.type) or "thing"))
-    relations: dict[tuple[str, str, str], RelationClaim] = {}
-    for said_of in said.relations[: prompt.RELATIONS]:
-        source, verb, target = _tidy(said_of.source), _tidy(said_of.verb), _tidy(said_of.target)
-        if source and verb and target and _key(source) != _key(target):
-            relation = RelationClaim(source=source, verb=verb, target=target)
-            relations.setdefault((_key(source), _key(verb), _key(target)), relation)
-            for end in (source, target):
-                concepts.setdefault(_key(end), ConceptClaim(name=end))
-    return Extraction(
-        concepts=tuple(concepts.values()),
-        relations=tuple(relations.values()),
-        summary=_tidy(said.summary),
-    )
-
-
-def _tidy(text: str) -> str:
-    """One line without control characters, which a database may refuse."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def _key(name: str) -> str:
-    return name.casefold()
+    def _context(self) -> int:
+        return self._models.get(self._models.default_name()).context_tokens or UNKNOWN_CONTEXT_TOKENS
 
 
 class ReadingProgress(Entity):
@@ -302,7 +258,7 @@ class ShowGraphUseCase:
         if name is None:
             return await self._knowledge.graph(manas_id=manas_id, limit=limit)
         found = await self._knowledge.find_concepts(name)
-        exact = [concept for concept in found if _key(concept.name) == _key(name)]
+        exact = [concept for concept in found if key(concept.name) == key(name)]
         return await self._knowledge.neighbours(
             [concept.id for concept in exact or found], hops=hops, limit=limit
         )

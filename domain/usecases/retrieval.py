@@ -19,6 +19,8 @@ _NEAREST = 20
 _FOUND = 20
 _MIN_COSINE = 0.2
 """all-MiniLM-L6-v2 gives unrelated texts less; "hello" should bring no notes."""
+_NEAR_THE_BEST = 0.5
+"""Share of the best note's cosine below which a note is beside the point."""
 _FUSION_K = 60
 _GRAPH_WEIGHT = 0.5
 _SEEDS = 5
@@ -94,7 +96,8 @@ class RetrieveContextUseCase:
         except (ModelError, QueueFull) as error:
             return [], str(error)
         near = await self._vectors.nearest(vector, manas_id=manas_id, limit=_NEAREST)
-        return [note_id for note_id, cosine in near if cosine >= _MIN_COSINE], None
+        least = max(_MIN_COSINE, _NEAR_THE_BEST * near[0][1]) if near else 0
+        return [note_id for note_id, cosine in near if cosine >= least], None
 
     async def _search(self, typed: Sequence[str], manas_id: str | None) -> list[str]:
         """All words together first; when hardly a note has them all, the longest words each alone."""
@@ -165,12 +168,14 @@ class RetrieveContextUseCase:
         return tuple(chosen)
 
     async def _passage(self, note: Note, asked: frozenset[str], room: int, *, summary_only: bool) -> str:
-        summary = await self._knowledge.summary(note.id)
-        if summary_only and summary:
-            return cut_end(summary, room)
-        whole = best_passages(note.text, asked, room)
-        if not summary or len(whole) >= len(note.text.strip()):
+        whole = "" if summary_only else best_passages(note.text, asked, room)
+        if whole and len(whole) >= len(note.text.strip()):
             return whole
+        summary = await self._knowledge.summary(note.id)
+        if not summary:
+            return whole or best_passages(note.text, asked, room)
+        if summary_only:
+            return cut_end(summary, room)
         head = cut_end(summary, room // 3)
         return f"{head}\n{best_passages(note.text, asked, room - text_tokens(head) - 1)}"
 

@@ -63,7 +63,7 @@ def test_what_a_note_says_is_kept_tidied() -> None:
     )
 
     async def scenario() -> None:
-        await world.write()
+        await world.write(text="Ada Lovelace wrote a program.")
         assert await world.extract("n1") == "read"
         graph = await ShowGraphUseCase(world.library.knowledge)()
         assert [(c.name, c.type) for c in graph.concepts] == [
@@ -88,7 +88,7 @@ def test_the_request_is_constrained_joinable_and_bounded() -> None:
     asyncio.run(world.extract("n1"))
     (request,) = world.coordinator.requests
     note = asyncio.run(world.library.notes.get("n1"))
-    assert request.json_schema == prompt.SCHEMA
+    assert request.json_schema == prompt.schema("word " * 500)
     assert request.coalesce_key == f"read/n1/{note.content_hash}"
     assert request.max_tokens == 614  # three tenths of the context
     assert len(request.messages[1].content) < 3 * 1024 + 100
@@ -96,19 +96,61 @@ def test_the_request_is_constrained_joinable_and_bounded() -> None:
     assert request.messages[0].role == "system"
 
 
-def test_whatever_the_schema_allows_is_an_extraction() -> None:
-    concept, relation = prompt.SCHEMA["properties"]["concepts"], prompt.SCHEMA["properties"]["relations"]
-    longest = {
-        "summary": "x" * prompt.SCHEMA["properties"]["summary"]["maxLength"],
-        "concepts": [{name: "x" * rule["maxLength"] for name, rule in concept["items"]["properties"].items()}]
-        * concept["maxItems"],
-        "relations": [
-            {name: "x" * rule["maxLength"] for name, rule in relation["items"]["properties"].items()}
-        ]
-        * relation["maxItems"],
-    }
-    Extraction.model_validate(longest)
-    assert 3 * prompt.RELATIONS <= 64
+@pytest.mark.parametrize(("count", "items"), [(0, 3), (60, 4), (100_000, 12)])
+def test_whatever_the_schema_allows_is_an_extraction(count: int, items: int) -> None:
+    rules = prompt.schema("word " * count)["properties"]
+    assert rules["concepts"]["maxItems"] == rules["relations"]["maxItems"] == items
+
+    def longest(of: str) -> list[dict[str, str]]:
+        fields = rules[of]["items"]["properties"].items()
+        return [{name: "x" * rule["maxLength"] for name, rule in fields}] * items
+
+    summary = "x" * rules["summary"]["maxLength"]
+    Extraction.model_validate(
+        {"summary": summary, "concepts": longest("concepts"), "relations": longest("relations")}
+    )
+    assert 3 * items <= 64  # every end of a relation becomes a concept
+
+
+def test_what_the_note_does_not_say_is_not_kept() -> None:
+    world = World(
+        said(
+            summary="Ada wrote the first program for the Analytical Engine.",
+            concepts=[
+                {"name": "Ada", "type": "person"},
+                {"name": "Green teas", "type": "drink"},
+                {"name": "the", "type": "word"},
+            ],
+            relations=[
+                {"source": "Green tea", "verb": "is steeped in", "target": "water"},
+                {"source": "Ada", "verb": "drinks", "target": "green tea"},
+            ],
+        )
+    )
+
+    async def scenario() -> None:
+        await world.write(text="# Tea\n\nGreen tea is steeped in hot water. It is bitter.")
+        assert await world.extract("n1") == "read"
+        graph = await world.library.knowledge.graph()
+        assert {c.name for c in graph.concepts} == {"Green teas", "Green tea", "water"}
+        assert [r.verb for r in graph.relations] == ["is steeped in"]
+        assert await world.library.knowledge.summary("n1") == "Green tea is steeped in hot water."
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# Only a heading", "| a | b |", "東京は日本の首都です。人が多い。", "x" * 5_000]
+)
+def test_a_note_without_a_sentence_has_a_summary_all_the_same(text: str) -> None:
+    world = World(said(summary="Something else entirely."))
+
+    async def scenario() -> None:
+        await world.write(text=text)
+        assert await world.extract("n1") == "read"
+        assert 0 < len(await world.library.knowledge.summary("n1") or "") <= prompt.SUMMARY_CHARACTERS
+
+    asyncio.run(scenario())
 
 
 def test_a_note_cannot_leave_its_fence() -> None:
