@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from domain.entities.note import (
+    MAX_NOTE_CHARACTERS,
     MAX_TAG_CHARACTERS,
     Note,
     NoteDetails,
@@ -22,6 +23,8 @@ from domain.repositories.note_parser import NoteParser
 from domain.repositories.notes import NoteRepository
 
 UNTITLED = "Untitled"
+MAX_TAGS = 400
+"""Of its text and its own."""
 _TITLE_FROM_LINE = 80
 _MOST_BACKLINKS = 200
 _GENERATED = ("gana", "nataraj")
@@ -66,11 +69,12 @@ class CreateNoteUseCase:
         self._notes = notes
         self._changes = changes
 
-    async def __call__(self, draft: NoteDraft) -> Note:
-        """Raises `InvalidRequest` for an empty note."""
-        if not draft.text.strip() and not draft.title.strip():
+    async def __call__(self, text: str, *, title: str = "", tags: Sequence[str] = ()) -> Note:
+        """Raises `InvalidRequest` for a note that is empty, too long or no text."""
+        if not text.strip() and not title.strip():
             raise InvalidRequest("The note is empty. Write a title or a text.")
-        note = self._compose(draft)
+        _check_text(text)
+        note = self._compose(NoteDraft(title=clean_title(title), text=text, tags=_tags(tags)))
         await self._notes.save([note])
         self._changes.announce([note.id])
         return note
@@ -281,6 +285,8 @@ def _own_title(parsed: ParsedNote) -> str:
 
 def _tags(tags: Sequence[str]) -> tuple[str, ...]:
     normal = {normal_tag(tag) for tag in tags} - {""}
+    if len(normal) > MAX_TAGS:
+        raise InvalidRequest(f"A note has {MAX_TAGS} tags at most; these are {len(normal)}. Remove some.")
     if too_long := next((tag for tag in normal if len(tag) > MAX_TAG_CHARACTERS), None):
         raise InvalidRequest(
             f"The tag {too_long[:20]}… has more than {MAX_TAG_CHARACTERS} characters. Shorten it."
@@ -289,6 +295,10 @@ def _tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_text(text: str) -> None:
+    if len(text) > MAX_NOTE_CHARACTERS:
+        raise InvalidRequest(
+            f"A note holds {MAX_NOTE_CHARACTERS} characters; this one has {len(text)}. Split it."
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:

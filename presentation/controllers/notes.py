@@ -9,7 +9,6 @@ from domain.entities.note import (
     Manas,
     Note,
     NoteDetails,
-    NoteDraft,
     NoteLine,
     SearchMode,
     SearchResult,
@@ -65,7 +64,7 @@ class NotesController:
 
     async def add(self, text: str, *, title: str = "", tags: Sequence[str] = ()) -> Note:
         """Keeps a new note."""
-        return await self._create(NoteDraft(title=title, text=text, tags=tuple(tags)))
+        return await self._create(text, title=title, tags=tags)
 
     async def show(self, reference: str) -> NoteDetails:
         """With links, backlinks and what was read in it."""

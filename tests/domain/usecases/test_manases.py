@@ -1,0 +1,55 @@
+import asyncio
+
+import pytest
+
+from domain.errors import InvalidRequest, ManasNotFound, NotFound
+from domain.usecases.manases import (
+    ChangeManasUseCase,
+    CreateManasUseCase,
+    DeleteManasUseCase,
+    ListManasesUseCase,
+)
+from tests.memory.library import MemoryLibrary
+
+
+def test_notes_come_and_go() -> None:
+    async def use() -> None:
+        library = MemoryLibrary()
+        for number in range(3):
+            await library.write(f"n{number}", f"Title {number}", "sun" if number else "moon")
+        tagged = await library.notes.get("n2")
+        await library.notes.save([tagged.model_copy(update={"tags": ("sky/day",)})])
+        change = ChangeManasUseCase(library.manases, library.notes)
+        manas = await CreateManasUseCase(library.manases)("  Sky\nand more ")
+        assert manas.name == "Sky and more"
+        assert (await change.add("Sky and more", note_ids=["n0"])).note_count == 1
+        assert (await change.add(manas.id, tag="#Sky")).note_count == 2
+        assert (await change.add(manas.id, query="sun")).note_count == 3
+        assert (await change.remove(manas.id, query="sun")).note_count == 1
+        with pytest.raises(NotFound, match="No note fits"):
+            await change.add(manas.id, tag="absent")
+        with pytest.raises(InvalidRequest, match="which notes"):
+            await change.add(manas.id)
+        with pytest.raises(ManasNotFound):
+            await change.add("absent", note_ids=["n0"])
+        assert (await DeleteManasUseCase(library.manases)(manas.id)).note_count == 1
+        assert await ListManasesUseCase(library.manases)() == ()
+        assert await library.notes.count() == 3
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("name", ["", " \n", "x" * 201])
+def test_a_name_is_needed(name: str) -> None:
+    with pytest.raises(InvalidRequest, match="needs a name"):
+        asyncio.run(CreateManasUseCase(MemoryLibrary().manases)(name))
+
+
+def test_a_name_is_taken_once() -> None:
+    async def twice() -> None:
+        create = CreateManasUseCase(MemoryLibrary().manases)
+        await create("a")
+        with pytest.raises(InvalidRequest, match="already"):
+            await create("a")
+
+    asyncio.run(twice())

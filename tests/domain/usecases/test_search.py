@@ -1,0 +1,72 @@
+import asyncio
+
+import pytest
+
+from domain.entities.note import SearchHit, SearchMode
+from domain.errors import InvalidRequest, ModelUnavailable
+from domain.usecases.search import SearchNotesUseCase, fuse_ranks
+from tests.memory.library import MemoryLibrary
+
+
+async def filled() -> MemoryLibrary:
+    library = MemoryLibrary()
+    await library.write("a", "Rivers", "water flows down to the sea")
+    await library.write("b", "Seas", "the sea the sea")
+    await library.write("c", "Hills", "stone and grass")
+    return library
+
+
+def search(library: MemoryLibrary) -> SearchNotesUseCase:
+    return SearchNotesUseCase(library.notes, library.vectors, library.embedder)
+
+
+@pytest.mark.parametrize(
+    ("mode", "first", "found"), [("words", "b", 2), ("meaning", "b", 3), ("both", "b", 3)]
+)
+def test_modes(mode: SearchMode, first: str, found: int) -> None:
+    async def look() -> None:
+        result = await search(await filled())("the sea", mode=mode)
+        assert result.hits[0].note_id == first
+        assert len(result.hits) == found
+        assert result.without_meaning is None
+        assert list(result.hits) == sorted(result.hits, key=lambda hit: -hit.score)
+
+    asyncio.run(look())
+
+
+def test_a_scope_and_a_limit() -> None:
+    async def look() -> None:
+        library = await filled()
+        manas = await library.manases.create("water")
+        await library.manases.add(manas.id, ["a", "c"])
+        for mode in ("words", "meaning", "both"):
+            result = await search(library)("sea", mode=mode, manas_id=manas.id, limit=1)
+            assert len(result.hits) == 1
+            assert result.hits[0].note_id in ("a", "c")
+
+    asyncio.run(look())
+
+
+def test_words_do_when_the_embedder_is_missing() -> None:
+    async def look() -> None:
+        library = await filled()
+        library.embedder.error = ModelUnavailable("No network.")
+        result = await search(library)("sea", mode="both")
+        assert {hit.note_id for hit in result.hits} == {"a", "b"}
+        assert result.without_meaning == "No network."
+        with pytest.raises(ModelUnavailable):
+            await search(library)("sea", mode="meaning")
+        with pytest.raises(InvalidRequest, match="nothing to search"):
+            await search(library)(" ")
+
+    asyncio.run(look())
+
+
+def test_reciprocal_rank_fusion() -> None:
+    def ranking(*ids: str) -> list[SearchHit]:
+        return [SearchHit(note_id=each, title=each, snippet=each, score=9) for each in ids]
+
+    fused = fuse_ranks(ranking("a", "b", "c"), ranking("c", "d", "b"))
+    assert [hit.note_id for hit in fused] == ["c", "b", "a", "d"]
+    assert fused[0].score == pytest.approx(1 / 63 + 1 / 61)
+    assert fuse_ranks() == fuse_ranks([], []) == ()
