@@ -6,7 +6,7 @@ Imports are inside the functions on purpose: `uniun --help` must not wait for wh
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from data.settings import Settings
     from domain.repositories.embedder import Embedder
     from domain.repositories.vectors import VectorRepository
+    from domain.usecases.background import BackgroundStatusUseCase
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
+    from presentation.controllers.background import BackgroundController
     from presentation.controllers.demo import DemoController
     from presentation.controllers.models import ModelsController
 
@@ -38,6 +40,10 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.demo.play import EngineDemo
     from data.export.archive import FolderArchives
     from data.export.backup import SqliteBackups
+    from data.gana.due_times import CalendarDueTimes
+    from data.gana.lease import TickLeases
+    from data.gana.ticker import GanaTicker
+    from data.gana.webhook import HttpWebhook
     from data.health import MachineHealth
     from data.identity import RandomIdentities
     from data.importing.folder import FolderImporter
@@ -45,7 +51,9 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.knowledge.backfill import Backfill
     from data.markdown.parser import MarkdownNoteParser
     from data.models.store import FileModelStore
+    from data.nataraj.refill import DeckRefill
     from data.note_changes import LocalNoteChanges
+    from data.presence import Presence
     from data.repositories.cards import SqlCardRepository
     from data.repositories.conversations import SqlConversationRepository
     from data.repositories.ganas import SqlGanaRepository
@@ -61,12 +69,18 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         demo,
         embedding,
         export,
+        gana,
+        gana_book,
+        gana_calendar,
+        gana_draft,
+        gana_tools,
         health,
         importing,
         knowledge,
         llm,
         manases,
         models,
+        nataraj,
         notes,
         retrieval,
         scheduler,
@@ -77,8 +91,10 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from presentation.controllers.chat import ChatController, ChatUseCases
     from presentation.controllers.composer_chat import ComposerChatController
     from presentation.controllers.demo import DemoController
+    from presentation.controllers.gana import GanaController
     from presentation.controllers.knowledge import KnowledgeController
     from presentation.controllers.models import ModelsController
+    from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
     from presentation.controllers.scheduler import SchedulerController
 
@@ -219,6 +235,71 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             set_foreground=set_foreground,
         )
 
+        due_times = providers.Singleton(CalendarDueTimes)
+        gana_engine = providers.Singleton(
+            gana.GanaEngine,
+            gana_repository,
+            providers.Factory(
+                gana.GanaMaterial,
+                note_repository,
+                knowledge_repository,
+                providers.Factory(gana_tools.RetrievedPassages, retrieve),
+                compose_note,
+                note_changes,
+            ),
+            generate,
+            store,
+            providers.Factory(TickLeases, gana_repository, clock),
+            providers.Factory(HttpWebhook),
+            identities,
+        )
+        gana_ticker = providers.Singleton(
+            GanaTicker,
+            providers.Factory(
+                gana_calendar.GanaCalendar, gana_repository, note_repository, due_times, identities
+            ),
+            gana_engine,
+            gana_repository,
+            clock,
+        )
+        draft_gana = providers.Factory(gana_draft.DraftGanaUseCase, due_times)
+        # One for all, so that no two of its calls draw the same notes.
+        card_generator = providers.Singleton(
+            nataraj.NatarajGenerator, card_repository, note_repository, generate, store, identities
+        )
+        deck_refill = providers.Singleton(DeckRefill, card_generator, card_repository, clock)
+        presence = providers.Singleton(Presence, settings.data_dir)
+
+        gana_controller = providers.Factory(
+            GanaController,
+            look_up=providers.Factory(gana_book.LookUpGanasUseCase, gana_repository),
+            draft=draft_gana,
+            save=providers.Factory(
+                gana_book.SaveGanaUseCase, gana_repository, manas_repository, due_times, identities
+            ),
+            enable_gana=providers.Factory(
+                gana_book.EnableGanaUseCase, gana_repository, due_times, identities
+            ),
+            delete=providers.Factory(gana_book.DeleteGanaUseCase, gana_repository),
+            engine=gana_engine,
+            preview_gana=providers.Factory(
+                gana_draft.PreviewGanaUseCase, gana_engine, gana_repository, draft_gana, identities
+            ),
+            set_foreground=set_foreground,
+            changed=gana_ticker.provided.wake,
+        )
+        nataraj_controller = providers.Factory(
+            NatarajController,
+            generator=card_generator,
+            show_deck=providers.Factory(nataraj.ShowDeckUseCase, card_repository, note_repository),
+            keep_card=providers.Factory(
+                nataraj.KeepCardUseCase, card_repository, note_repository, compose_note, note_changes
+            ),
+            drop_card=providers.Factory(nataraj.DropCardUseCase, card_repository),
+            manases=providers.Factory(manases.ListManasesUseCase, manas_repository),
+            set_foreground=set_foreground,
+            looked_at=deck_refill.provided.look_at,
+        )
         chat_controller = providers.Factory(ChatController, chat_use_cases)
         composer_chat_controller = providers.Factory(ComposerChatController, chat_use_cases)
         ask_controller = providers.Factory(
@@ -292,13 +373,18 @@ async def open_app() -> AsyncIterator[Controllers]:
 
     container = _container()
     async with AsyncExitStack() as stack:
+        # First of all: the background process gives way.
+        await stack.enter_async_context(container.presence().app())
         controllers = await _open(stack, container)
         await container.settle_answers()()
         backfill = container.backfill()
         stack.callback(container.note_changes().listen(lambda note_ids: backfill.wake()))
         worker = container.embedding_worker()
         stack.callback(container.note_changes().listen(worker.wake))
-        await stack.enter_async_context(Loops(backfill.run, worker.run))
+        ticker, refill = container.gana_ticker(), container.deck_refill()
+        stack.callback(container.note_changes().listen(ticker.wake))
+        stack.callback(container.note_changes().listen(refill.wake))
+        await stack.enter_async_context(Loops(backfill.run, worker.run, ticker.run, refill.run))
         yield controllers
 
 
@@ -311,6 +397,8 @@ async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Contr
         models=container.models_controller(),
         scheduler=container.scheduling(),
         knowledge=container.knowledge_controller(),
+        nataraj=container.nataraj_controller(),
+        ganas=container.gana_controller(),
     )
 
 
@@ -324,8 +412,41 @@ async def open_library() -> AsyncIterator[Library]:
             notes=container.notes_controller(),
             manases=container.manas_controller(),
             knowledge=container.knowledge_controller,
+            nataraj=container.nataraj_controller,
+            ganas=container.gana_controller,
             archive=container.archive_controller(),
         )
+
+
+def _background() -> BackgroundController:
+    """Without the container, as the process itself is."""
+    from background.service import UserService
+    from data.clock import SystemClock
+    from data.database.session import Database, sqlite_url
+    from data.identity import RandomIdentities
+    from data.repositories.ganas import SqlGanaRepository
+    from data.settings import load_settings
+    from domain.usecases.background import BackgroundStatusUseCase, ManageBackgroundUseCase
+    from presentation.controllers.background import BackgroundController
+
+    settings = load_settings()
+    service = UserService(settings, Path.home())
+
+    @asynccontextmanager
+    async def open_status() -> AsyncIterator[BackgroundStatusUseCase]:
+        async with Database(settings.database_url or sqlite_url(settings.data_dir / "uniun.db")) as database:
+            yield BackgroundStatusUseCase(
+                service, SqlGanaRepository(database, RandomIdentities(SystemClock()))
+            )
+
+    return BackgroundController(ManageBackgroundUseCase(service), open_status)
+
+
+async def _run_background(tell: Callable[[str], None]) -> None:
+    from background.process import BackgroundProcess
+    from data.settings import load_settings
+
+    await BackgroundProcess(load_settings(), tell=tell).run()
 
 
 def _open_models() -> ModelsController:
@@ -370,6 +491,8 @@ def main() -> None:
             controllers=open_controllers,
             app=open_app,
             library=open_library,
+            background=_background,
+            background_process=_run_background,
             models=_open_models,
             simulate=_simulate,
             demo=_demo,

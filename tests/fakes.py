@@ -44,8 +44,10 @@ from presentation.controllers.chat import ChatController
 from presentation.controllers.demo import DemoController
 from presentation.controllers.models import ModelsController
 from presentation.controllers.scheduler import SchedulerController
+from tests.memory.background import fake_background, quiet_process
 from tests.memory.chat import MemoryChat, knowledge_controller
 from tests.memory.faces import MemoryFaces
+from tests.memory.gana_faces import agents_over
 from tests.memory.library import MemoryLibrary
 
 HOLD = None
@@ -264,6 +266,9 @@ def fake_openers(
     foreground = SetForegroundKindUseCase(coordinator)
     chat = MemoryChat(coordinator, store, library)
     generate = GenerateOneShotUseCase(coordinator, store)
+    knowledge = knowledge_controller(coordinator, store, chat.library)
+    faces = faces or MemoryFaces(chat.library, knowledge)
+    agents = faces.agents = agents_over(coordinator, store, chat.library, faces.cards, faces.ganas)
     controllers = Controllers(
         chat=lambda model, system: ChatController(chat.use_cases, model=model, system=system),
         ask=AskController(generate, AskNotesUseCase(generate, chat.retrieve, store, chat.library.manases)),
@@ -271,7 +276,9 @@ def fake_openers(
         scheduler=SchedulerController(
             foreground, SwitchModelUseCase(coordinator), GetSchedulerSnapshotUseCase(coordinator)
         ),
-        knowledge=knowledge_controller(coordinator, store, chat.library),
+        knowledge=knowledge,
+        nataraj=agents.nataraj_controller(),
+        ganas=agents.gana_controller(),
     )
 
     @asynccontextmanager
@@ -281,8 +288,6 @@ def fake_openers(
     def open_controllers() -> AbstractAsyncContextManager[Controllers]:
         return opened()
 
-    faces = faces or MemoryFaces(chat.library, controllers.knowledge)
-
     @asynccontextmanager
     async def open_library() -> AsyncIterator[Library]:
         yield faces.open()
@@ -291,6 +296,8 @@ def fake_openers(
         controllers=open_controllers,
         app=open_controllers,
         library=open_library,
+        background=lambda: fake_background(faces.ganas),
+        background_process=quiet_process,
         models=lambda: models,
         simulate=lambda: SimulateUseCase(simulator or FixedSimulator()),
         demo=lambda: DemoController(PlayDemoUseCase(demo or ScriptedDemo())),

@@ -168,6 +168,10 @@ class ShowDeckUseCase:
             counts=await self._cards.counts(scope),
         )
 
+    async def titles(self, card: Card) -> tuple[str, ...]:
+        """Of the card's notes, as far as they are still there."""
+        return tuple(note.title for note in await self._notes.many(card.note_ids))
+
 
 class KeepCardUseCase:
     """A card becomes a note."""

@@ -5,6 +5,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from presentation.cli.background_commands import background_app
+from presentation.cli.gana_commands import gana_app
+from presentation.cli.nataraj_commands import nataraj_app
 from presentation.cli.notes_commands import add_archive_commands, notes_app
 from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
@@ -43,6 +46,9 @@ def build_app(openers: Openers) -> typer.Typer:
     _add_conversation(app, openers)
     app.add_typer(notes_app(openers), name="notes")
     add_archive_commands(app, openers)
+    app.add_typer(nataraj_app(openers), name="nataraj")
+    app.add_typer(gana_app(openers), name="gana")
+    app.add_typer(background_app(openers), name="background")
     app.add_typer(_models(openers), name="models")
     _add_inspection(app, openers)
     return app

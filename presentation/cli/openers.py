@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from domain.usecases.scheduler import SimulateUseCase
     from presentation.controllers.archive import ArchiveController
     from presentation.controllers.ask import AskController
+    from presentation.controllers.background import BackgroundController
     from presentation.controllers.chat import ChatController
     from presentation.controllers.demo import DemoController
+    from presentation.controllers.gana import GanaController
     from presentation.controllers.knowledge import KnowledgeController
     from presentation.controllers.models import ModelsController
+    from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
     from presentation.controllers.scheduler import SchedulerController
 
@@ -30,6 +33,8 @@ class Controllers:
     models: ModelsController
     scheduler: SchedulerController
     knowledge: KnowledgeController
+    nataraj: NatarajController
+    ganas: GanaController
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,9 @@ class Library:
     notes: NotesController
     manases: ManasController
     knowledge: Callable[[], KnowledgeController]
-    """Of it, only what needs no model."""
+    """Of it, only what needs no model; so too of the next two."""
+    nataraj: Callable[[], NatarajController]
+    ganas: Callable[[], GanaController]
     archive: ArchiveController
 
 
@@ -52,6 +59,9 @@ class Openers:
     app: Callable[[], AbstractAsyncContextManager[Controllers]]
     """For one that stays open: background work goes on beside it."""
     library: Callable[[], AbstractAsyncContextManager[Library]]
+    background: Callable[[], BackgroundController]
+    background_process: Callable[[Callable[[str], None]], Awaitable[None]]
+    """Runs until it is cancelled, and tells what it does."""
     models: Callable[[], ModelsController]
     simulate: Callable[[], SimulateUseCase]
     demo: Callable[[], DemoController]

@@ -43,6 +43,10 @@ class NatarajController:
         """What lies there now."""
         return await self.show_deck(scope)
 
+    async def titles(self, card: Card) -> tuple[str, ...]:
+        """Of the notes that the card joins."""
+        return await self.show_deck.titles(card)
+
     async def fill(
         self, scope: str, count: int, on_event: Callable[[GenerationEvent], None] = lambda event: None
     ) -> DeckFill:

@@ -35,6 +35,7 @@ from presentation.controllers.notes import ManasController, NotesController
 from tests.memory.cards import MemoryCards
 from tests.memory.clock import HandClock
 from tests.memory.conversations import MemoryConversations
+from tests.memory.gana_faces import GanaFaces
 from tests.memory.ganas import MemoryGanas
 from tests.memory.identity import CountingIdentities
 from tests.memory.library import MemoryLibrary
@@ -55,6 +56,8 @@ class MemoryFaces:
         self.cards = MemoryCards()
         self.conversations = MemoryConversations()
         self.ganas = MemoryGanas(library.notes)
+        self.agents: GanaFaces | None = None
+        """Deck and Ganas, once somebody gives it a scheduler."""
         self.announced: list[str] = []
         self._knowledge = knowledge
         self._identities = CountingIdentities()
@@ -74,8 +77,14 @@ class MemoryFaces:
                 FindNoteUseCase(self.library.notes),
             ),
             knowledge=lambda: self._knowledge,
+            nataraj=lambda: self._agents().nataraj_controller(),
+            ganas=lambda: self._agents().gana_controller(),
             archive=ArchiveController(self.export(), BackUpUseCase(NoBackups())),
         )
+
+    def _agents(self) -> GanaFaces:
+        assert self.agents is not None
+        return self.agents
 
     def notes(self) -> NotesController:
         notes, library = self.library.notes, self.library

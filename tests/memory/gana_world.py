@@ -1,51 +1,23 @@
-"""A Gana engine over fakes, and what lies around it."""
+"""A Gana engine over fakes, with a scripted model and short ways to make Ganas and notes."""
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from data.markdown.parser import MarkdownNoteParser
 from domain.entities.gana import Gana, GanaDraft
 from domain.entities.note import Note, NoteDraft
-from domain.errors import WebhookFailed
 from domain.repositories.identity import Identities
-from domain.usecases.gana import GanaEngine, GanaMaterial
-from domain.usecases.gana_tools import RetrievedPassages
-from domain.usecases.llm import GenerateOneShotUseCase
-from domain.usecases.notes import ComposeNote
-from domain.usecases.retrieval import RetrieveContextUseCase
 from tests.fakes import MemoryStore, ScriptedCoordinator
+from tests.memory.cards import MemoryCards
+from tests.memory.gana_faces import GanaFaces
 from tests.memory.ganas import MemoryGanas
 from tests.memory.identity import CountingIdentities
-from tests.memory.leases import QuietLeases
 from tests.memory.library import MemoryLibrary
 
-
-class KeptWebhook:
-    """Implements `Webhook`: keeps what is sent, or fails."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, Mapping[str, str]]] = []
-        self.broken = False
-
-    async def post(self, url: str, body: Mapping[str, str]) -> None:
-        if self.broken:
-            raise WebhookFailed("The webhook answered 500.")
-        self.sent.append((url, body))
+MINUTE = timedelta(minutes=1)
 
 
-class KeptChanges:
-    """Implements `NoteChanges`."""
-
-    def __init__(self) -> None:
-        self.announced: list[str] = []
-
-    def announce(self, note_ids: Any) -> None:
-        self.announced += note_ids
-
-
-class GanaWorld:
-    """`engine` is for the app; its neighbours are plain attributes."""
+class GanaWorld(GanaFaces):
+    """`engine` is the app's; its neighbours are plain attributes."""
 
     def __init__(
         self,
@@ -55,30 +27,15 @@ class GanaWorld:
     ) -> None:
         self.coordinator = coordinator or ScriptedCoordinator()
         self.store = MemoryStore(*(models or ("tiny",)))
-        self.library = MemoryLibrary()
-        self.notes = self.library.notes
-        self.ganas = MemoryGanas(self.notes)
         self.counting = CountingIdentities()
-        self.identities = identities or self.counting
-        self.leases = QuietLeases()
-        self.webhook = KeptWebhook()
-        self.changes = KeptChanges()
-        self.compose = ComposeNote(MarkdownNoteParser(), self.identities)
-        self.generate = GenerateOneShotUseCase(self.coordinator, self.store)
-        retrieve = RetrieveContextUseCase(
-            self.library.embedder, self.library.vectors, self.notes, self.library.knowledge
-        )
-        self.material = GanaMaterial(
-            self.notes, self.library.knowledge, RetrievedPassages(retrieve), self.compose, self.changes
-        )
-        self.engine = GanaEngine(
-            self.ganas,
-            self.material,
-            self.generate,
+        library = MemoryLibrary()
+        super().__init__(
+            self.coordinator,
             self.store,
-            self.leases,
-            self.webhook,
-            self.identities,
+            library,
+            MemoryCards(),
+            MemoryGanas(library.notes),
+            identities or self.counting,
         )
 
     @property
@@ -114,6 +71,3 @@ class GanaWorld:
     async def again(self, gana: Gana) -> Gana:
         """As it is stored now."""
         return await self.ganas.get(gana.id)
-
-
-MINUTE = timedelta(minutes=1)

@@ -4,12 +4,10 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from data.clock import SystemClock
-from data.gana.due_times import CalendarDueTimes
 from data.gana.ticker import GanaTicker
 from data.identity import RandomIdentities
 from domain.entities.gana import Gana, GanaRun
@@ -18,9 +16,8 @@ from domain.usecases.gana_book import EnableGanaUseCase, SaveGanaUseCase
 from domain.usecases.gana_calendar import GanaCalendar
 from tests.fakes import HOLD, ScriptedCoordinator, answer
 from tests.memory.clock import HandClock
+from tests.memory.gana_faces import BERLIN
 from tests.memory.gana_world import GanaWorld
-
-BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def berlin(month: int, day: int, hour: int = 0, minute: int = 0) -> datetime:
@@ -33,7 +30,6 @@ class World(GanaWorld):
     def __init__(self, start: datetime, coordinator: ScriptedCoordinator | None = None) -> None:
         self.clock = HandClock(start)
         super().__init__(coordinator, identities=RandomIdentities(self.clock))
-        self.due_times = CalendarDueTimes(lambda: BERLIN)
         self.calendar = GanaCalendar(self.ganas, self.notes, self.due_times, self.identities)
         self.ticker = self.opened()
 

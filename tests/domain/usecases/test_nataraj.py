@@ -6,9 +6,8 @@ import pytest
 from domain.entities.llm import LlmTaskKind
 from domain.entities.nataraj import WHOLE_LIBRARY
 from domain.errors import CardNotFound, EngineError, InvalidRequest, UnknownModel
-from domain.usecases.nataraj import DropCardUseCase, KeepCardUseCase, NatarajGenerator, ShowDeckUseCase
+from domain.usecases.nataraj import DropCardUseCase, KeepCardUseCase, ShowDeckUseCase
 from tests.fakes import ScriptedCoordinator, answer
-from tests.memory.cards import MemoryCards
 from tests.memory.gana_world import GanaWorld
 
 NOTHING = answer("NOTHING")
@@ -17,8 +16,6 @@ NOTHING = answer("NOTHING")
 class World(GanaWorld):
     def __init__(self, coordinator: ScriptedCoordinator | None = None) -> None:
         super().__init__(coordinator or ScriptedCoordinator(answer("Both wait.")))
-        self.cards = MemoryCards()
-        self.generator = NatarajGenerator(self.cards, self.notes, self.generate, self.store, self.identities)
         self.show = ShowDeckUseCase(self.cards, self.notes)
         self.keep = KeepCardUseCase(self.cards, self.notes, self.compose, self.changes)
         self.drop = DropCardUseCase(self.cards)

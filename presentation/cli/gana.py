@@ -1,0 +1,201 @@
+"""`uniun gana …`: what the commands do."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from domain.entities.gana import Gana, GanaProgress, GanaRun
+from presentation.cli.openers import Controllers, Library
+from presentation.cli.progress import WaitingLine, ensure
+from presentation.cli.terminal import out, printable, say, write
+from presentation.controllers.gana import GanaController
+
+OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
+OpenControllers = Callable[[], AbstractAsyncContextManager[Controllers]]
+
+
+async def create(open_library: OpenLibrary, fields: dict[str, Any], *, old_notes: bool, enable: bool) -> None:
+    """Says when it will run, or how to switch it on."""
+    async with open_library() as library:
+        ganas = library.ganas()
+        gana = await ganas.create(fields, read_old_notes=old_notes)
+        if enable:
+            gana = await ganas.enable(gana.id, on=True)
+        _say_when(ganas, gana, "is written down")
+
+
+async def edit(open_library: OpenLibrary, reference: str, fields: dict[str, Any]) -> None:
+    """Says when it will run now."""
+    async with open_library() as library:
+        ganas = library.ganas()
+        _say_when(ganas, await ganas.change(reference, fields), "is changed")
+
+
+async def switch(open_library: OpenLibrary, reference: str, *, on: bool) -> None:
+    """Says when it will run."""
+    async with open_library() as library:
+        ganas = library.ganas()
+        gana = await ganas.enable(reference, on=on)
+        if on:
+            _say_when(ganas, gana, "is on")
+        else:
+            write(f"{gana.draft.name} is off.\n")
+
+
+async def remove(open_library: OpenLibrary, reference: str) -> None:
+    """The notes stay."""
+    async with open_library() as library:
+        gana = await library.ganas().remove(reference)
+    write(f"{gana.draft.name} is removed; the notes that it wrote stay.\n")
+
+
+async def list_ganas(open_library: OpenLibrary) -> None:
+    """A table."""
+    async with open_library() as library:
+        ganas = library.ganas()
+        found = await ganas.list()
+        if not found:
+            write('There is no Gana yet. Write one down with: uniun gana create NAME --task "…"\n')
+            return
+        table = _table("name", "", "runs", "next")
+        for gana in found:
+            due = ganas.local(gana.due_at) if gana.due_at is not None else ""
+            table.add_row(
+                printable(gana.draft.name),
+                "on" if gana.enabled else "off",
+                printable(ganas.describe(gana)),
+                due,
+            )
+        out().print(table)
+
+
+async def show(open_library: OpenLibrary, reference: str) -> None:
+    """Field by field, and its last runs."""
+    async with open_library() as library:
+        ganas = library.ganas()
+        gana = await ganas.get(reference)
+        manases = {manas.id: manas.name for manas in await library.manases.list()}
+        draft = gana.draft
+        watched = f"tag {draft.input_tag}" if draft.input_tag else manases.get(draft.input_manas_id or "", "")
+        lines = {
+            "name": draft.name,
+            "id": gana.id,
+            "description": draft.description,
+            "state": "on" if gana.enabled else "off",
+            "runs": ganas.describe(gana),
+            "next": ganas.local(gana.due_at) if gana.due_at is not None else "",
+            "reads": watched,
+            "knows": ", ".join(manases.get(each, each) for each in draft.manas_ids),
+            "tags its notes": draft.output_tag or "",
+            "webhook": str(draft.webhook or ""),
+            "model": draft.model or "the default",
+            "missed runs": draft.missed_runs,
+            "agentic": "yes" if draft.agentic else "no",
+        }
+        write("".join(f"{name + ':':16}{value}\n" for name, value in lines.items() if value))
+        write(f"\n{draft.task}\n")
+        last = await ganas.runs(gana.id, limit=5)
+        if last:
+            out().print(_runs_table(ganas, last, {}))
+
+
+async def runs(open_library: OpenLibrary, reference: str | None, limit: int) -> None:
+    """A table."""
+    async with open_library() as library:
+        ganas = library.ganas()
+        found = await ganas.runs(reference, limit=limit)
+        if not found:
+            write("Nothing has run yet.\n")
+            return
+        names = {gana.id: gana.draft.name for gana in await ganas.list()}
+        out().print(_runs_table(ganas, found, names if reference is None else {}))
+
+
+async def run(open_controllers: OpenControllers, reference: str) -> bool:
+    """Prints what it wrote; false if it failed."""
+    async with open_controllers() as controllers:
+        gana = await controllers.ganas.get(reference)
+        await ensure(controllers.models, gana.draft.model)
+        with WaitingLine(f"{gana.draft.name} is at work") as waiting:
+            done = await controllers.ganas.run(gana.id, _teller(waiting))
+        return _tell_run(gana, done)
+
+
+async def preview(open_controllers: OpenControllers, reference: str) -> bool:
+    """Prints what it would write; false if it failed."""
+    async with open_controllers() as controllers:
+        gana = await controllers.ganas.get(reference)
+        await ensure(controllers.models, gana.draft.model)
+        with (
+            controllers.ganas.form(gana.id) as form,
+            WaitingLine(f"{gana.draft.name} is at work") as waiting,
+        ):
+            done = await form.preview(watch=_teller(waiting))
+        return _tell_run(gana, done)
+
+
+def _teller(waiting: WaitingLine) -> Callable[[GanaProgress], None]:
+    def tell(progress: GanaProgress) -> None:
+        if progress.tool:
+            waiting.show(f"round {progress.round}, after {progress.tool}")
+        waiting.tell(progress.event)
+
+    return tell
+
+
+def _tell_run(gana: Gana, done: GanaRun) -> bool:
+    if done.output:
+        write(f"{done.output}\n")
+    if done.status == "failed":
+        say(f"{gana.draft.name} failed. {done.detail}")
+    elif done.status == "skipped":
+        say(f"{gana.draft.name} wrote nothing ({_reason(done)}). {done.detail}".rstrip())
+    elif done.detail:
+        say(done.detail)
+    return done.status != "failed"
+
+
+def _say_when(ganas: GanaController, gana: Gana, what: str) -> None:
+    name, words = gana.draft.name, ganas.describe(gana)
+    if not gana.enabled:
+        write(f"{name} {what}: {words}. It is off; switch it on with: uniun gana enable {_shell(name)}\n")
+    elif gana.due_at is not None:
+        write(f"{name} {what}: {words}, next on {ganas.local(gana.due_at)}.\n")
+    else:
+        write(f"{name} {what}: {words}.\n")
+
+
+def _runs_table(ganas: GanaController, runs: tuple[GanaRun, ...], names: dict[str, str]) -> Table:
+    table = _table(*(["gana"] if names else []), "started", "status", "seconds", "tokens", "gave way", "what")
+    for run in runs:
+        status = run.status if run.reason is None else f"{run.status}: {_reason(run)}"
+        what = run.output.replace("\n", " ")[:100] if run.output else run.detail
+        row = [
+            ganas.local(run.started_at),
+            status,
+            f"{run.seconds:.1f}",
+            str(run.tokens),
+            str(run.preemptions),
+        ]
+        name = [printable(names.get(run.gana_id, run.gana_id[:12]))] if names else []
+        table.add_row(*name, *row, printable(what))
+    return table
+
+
+def _reason(run: GanaRun) -> str:
+    return (run.reason or "").replace("_", " ")
+
+
+def _shell(name: str) -> str:
+    return name if name.isalnum() else f'"{name}"'
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for column in columns:
+        right = column in ("seconds", "tokens", "gave way")
+        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    return table

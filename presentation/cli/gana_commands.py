@@ -1,0 +1,212 @@
+"""`uniun gana …`: what can be typed."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from presentation.cli.openers import Openers
+from presentation.cli.run import run_async
+
+GanaArgument = Annotated[str, typer.Argument(help="A Gana: its name or id.", show_default=False)]
+Trigger = Annotated[
+    str | None,
+    typer.Option(
+        help='When it runs, in words: "every day at 8:00", "every 30 minutes", "on new notes tagged inbox", '
+        '"once at 2026-12-24 18:00", "by hand".'
+    ),
+]
+Task = Annotated[
+    str | None,
+    typer.Option(help="What it is to do: the prompt; @FILE reads it from a file.", show_default=False),
+]
+Description = Annotated[str | None, typer.Option(help="For yourself.")]
+InputTag = Annotated[str | None, typer.Option(help="It reads new notes with this tag.")]
+InputManas = Annotated[str | None, typer.Option(help="It reads new notes of this Manas.")]
+Manases = Annotated[
+    list[str] | None, typer.Option("--manas", help="Knowledge that it may draw on; may be repeated.")
+]
+OutputTag = Annotated[str | None, typer.Option(help="Its notes get this tag.")]
+Webhook = Annotated[str | None, typer.Option(help="What it writes is also posted to this address.")]
+Model = Annotated[str | None, typer.Option("--model", "-m", help="A model of its own.")]
+Missed = Annotated[
+    Literal["skip", "latest", "all"] | None,
+    typer.Option(help="What happens to runs that were missed: none, one, or all of them."),
+]
+Agentic = Annotated[
+    bool | None,
+    typer.Option("--agentic/--plain", help="It may search and read notes itself, in at most four rounds."),
+]
+
+
+def gana_app(openers: Openers) -> typer.Typer:
+    """The group of commands."""
+    gana = typer.Typer(help="Agents that work over your notes, at their times.", no_args_is_help=False)
+
+    @gana.callback(invoke_without_command=True)
+    def top(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    _add_writing(gana, openers)
+    _add_looking(gana, openers)
+    _add_running(gana, openers)
+    return gana
+
+
+def _add_writing(gana: typer.Typer, openers: Openers) -> None:
+    @gana.command()
+    def create(
+        name: Annotated[str, typer.Argument(help="What it is called.", show_default=False)],
+        task: Task = None,
+        trigger: Trigger = None,
+        description: Description = None,
+        input_tag: InputTag = None,
+        input_manas: InputManas = None,
+        manas: Manases = None,
+        output_tag: OutputTag = None,
+        webhook: Webhook = None,
+        model: Model = None,
+        missed: Missed = None,
+        agentic: Agentic = None,
+        old_notes: Annotated[
+            bool, typer.Option("--old-notes", help="Notes that are there already are new to it.")
+        ] = False,
+        enable: Annotated[bool, typer.Option("--enable", help="Switch it on at once.")] = False,
+    ) -> None:
+        """Write down a new Gana. It is off until you enable it."""
+        from presentation.cli.gana import create as write_down
+
+        fields = _fields(
+            name=name,
+            task=_text(task),
+            trigger=trigger,
+            description=description,
+            input_tag=input_tag,
+            input_manas_id=input_manas,
+            manas_ids=manas,
+            output_tag=output_tag,
+            webhook=webhook,
+            model=model,
+            missed_runs=missed,
+            agentic=agentic,
+        )
+        run_async(write_down(openers.library, fields, old_notes=old_notes, enable=enable))
+
+    @gana.command()
+    def edit(
+        gana: GanaArgument,
+        name: Annotated[str | None, typer.Option(help="A new name.")] = None,
+        task: Task = None,
+        trigger: Trigger = None,
+        description: Description = None,
+        input_tag: InputTag = None,
+        input_manas: InputManas = None,
+        manas: Manases = None,
+        output_tag: OutputTag = None,
+        webhook: Webhook = None,
+        model: Model = None,
+        missed: Missed = None,
+        agentic: Agentic = None,
+    ) -> None:
+        """Change what is given; an empty text takes a field away."""
+        from presentation.cli.gana import edit as change
+
+        fields = _fields(
+            name=name,
+            task=_text(task),
+            trigger=trigger,
+            description=description,
+            input_tag=input_tag,
+            input_manas_id=input_manas,
+            manas_ids=manas,
+            output_tag=output_tag,
+            webhook=webhook,
+            model=model,
+            missed_runs=missed,
+            agentic=agentic,
+        )
+        run_async(change(openers.library, gana, fields))
+
+    @gana.command()
+    def enable(gana: GanaArgument) -> None:
+        """Switch it on."""
+        from presentation.cli.gana import switch
+
+        run_async(switch(openers.library, gana, on=True))
+
+    @gana.command()
+    def disable(gana: GanaArgument) -> None:
+        """Switch it off."""
+        from presentation.cli.gana import switch
+
+        run_async(switch(openers.library, gana, on=False))
+
+    @gana.command()
+    def rm(gana: GanaArgument) -> None:
+        """Remove a Gana and its log. The notes that it wrote stay."""
+        from presentation.cli.gana import remove
+
+        run_async(remove(openers.library, gana))
+
+
+def _add_looking(gana: typer.Typer, openers: Openers) -> None:
+    @gana.command("list")
+    def list_ganas() -> None:
+        """All of them, and when they run next."""
+        from presentation.cli.gana import list_ganas as show_all
+
+        run_async(show_all(openers.library))
+
+    @gana.command()
+    def show(gana: GanaArgument) -> None:
+        """Everything about one."""
+        from presentation.cli.gana import show as show_one
+
+        run_async(show_one(openers.library, gana))
+
+    @gana.command()
+    def runs(
+        gana: Annotated[str | None, typer.Argument(help="Of one Gana; of all if absent.")] = None,
+        limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000)] = 20,
+    ) -> None:
+        """What they did, newest first."""
+        from presentation.cli.gana import runs as show_runs
+
+        run_async(show_runs(openers.library, gana, limit))
+
+
+def _add_running(gana: typer.Typer, openers: Openers) -> None:
+    @gana.command()
+    def run(gana: GanaArgument) -> None:
+        """Run it now."""
+        from presentation.cli.gana import run as run_now
+
+        if not run_async(run_now(openers.controllers, gana)):
+            raise typer.Exit(1)
+
+    @gana.command()
+    def preview(gana: GanaArgument) -> None:
+        """Show what it would write. Nothing is kept."""
+        from presentation.cli.gana import preview as try_out
+
+        if not run_async(try_out(openers.controllers, gana)):
+            raise typer.Exit(1)
+
+
+def _fields(**given: Any) -> dict[str, Any]:
+    """What was given; an empty text means none."""
+    told = {name: value for name, value in given.items() if value is not None}
+    return {
+        name: None if value == "" and name not in ("name", "task", "description", "trigger") else value
+        for name, value in told.items()
+    }
+
+
+def _text(task: str | None) -> str | None:
+    if task is None or not task.startswith("@"):
+        return task
+    try:
+        return Path(task[1:]).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{task[1:]} cannot be read: {error}") from None
