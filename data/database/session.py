@@ -21,6 +21,17 @@ T = TypeVar("T")
 
 READERS = 4
 LOCK_PATIENCE_MS = 10_000
+PRAGMAS = (
+    f"busy_timeout = {LOCK_PATIENCE_MS}",
+    "foreign_keys = ON",
+    # With NORMAL, a commit in WAL mode survives a crash of the program but not a power cut.
+    "synchronous = FULL",
+    # On macOS, fsync alone leaves the data in the drive's cache.
+    "fullfsync = ON",
+    "checkpoint_fullfsync = ON",
+    # A burst leaves no huge log behind.
+    f"journal_size_limit = {64 * 1024 * 1024}",
+)
 _WRITE = "uniun_write"
 # Any number; every process of ours must use the same one.
 _ADVISORY_LOCK = 0x756E69756E
@@ -162,17 +173,7 @@ def _engine(url: URL, name: str) -> Engine:
 def _set_up_sqlite(connection: Any, _record: object) -> None:
     # The driver's own way of beginning transactions begins none for reading and never asks for the write lock.
     connection.isolation_level = None
-    for pragma in (
-        f"busy_timeout = {LOCK_PATIENCE_MS}",
-        "foreign_keys = ON",
-        # With NORMAL, a WAL commit survives a crash of the program but not a power cut.
-        "synchronous = FULL",
-        # On macOS, fsync alone leaves the data in the drive's cache.
-        "fullfsync = ON",
-        "checkpoint_fullfsync = ON",
-        # A burst leaves no huge log behind.
-        f"journal_size_limit = {64 * 1024 * 1024}",
-    ):
+    for pragma in PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").close()
 
 

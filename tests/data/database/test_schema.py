@@ -1,0 +1,99 @@
+"""The schema that migrations make, and schemas that are not ours."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, text
+
+from data.database import tables
+from data.database.columns import Row
+from data.database.schema import HEAD, MIGRATIONS
+from data.database.session import PRAGMAS, Database, sqlite_url
+from domain.errors import DatabaseError
+
+
+async def _open(url: str) -> None:
+    async with Database(url):
+        pass
+
+
+def test_migrations_make_the_tables_that_the_program_uses(url: str) -> None:
+    assert tables
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection,
+            opts={
+                "include_name": lambda name, kind, _: (
+                    kind != "table" or not str(name).startswith("note_search")
+                )
+            },
+        )
+        assert compare_metadata(context, Row.metadata) == []
+    engine.dispose()
+
+
+def test_there_is_one_newest_migration_and_the_program_knows_it() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
+
+
+def test_a_newer_schema_is_refused_untouched(url: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    path = None if engine.url.get_backend_name() != "sqlite" else Path(str(engine.url.database))
+    before = path.read_bytes() if path else b""
+    for _ in range(2):
+        with pytest.raises(
+            DatabaseError, match=r"newer version of UNIUN .*9999.* Nothing was changed\. Update UNIUN"
+        ):
+            asyncio.run(_open(url))
+    assert (path.read_bytes() if path else b"") == before
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE alembic_version SET version_num = '{HEAD}'"))
+    engine.dispose()
+    asyncio.run(_open(url))
+
+
+def test_the_file_of_another_program_is_refused_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE album (id INTEGER)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(DatabaseError, match="belongs to another program: it has the table album"):
+        asyncio.run(_open(sqlite_url(path)))
+    assert path.read_bytes() == before
+
+
+def test_a_migration_that_cannot_end_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "uniun.db"
+    url = sqlite_url(path)
+
+    async def main() -> None:
+        database = Database(url)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("data.database.session.PRAGMAS", (*PRAGMAS, "max_page_count = 20"))
+            with pytest.raises(DatabaseError, match="disk is full"):
+                await database.read(lambda session: None)
+        await database.aclose()
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+        await _open(url)
+
+    asyncio.run(main())
+
+
+def test_paths_may_have_any_characters(tmp_path: Path) -> None:
+    folder = tmp_path / "a folder %20 with ? and # and ü"
+    asyncio.run(_open(sqlite_url(folder / "uni?un#%.db")))
+    assert (folder / "uni?un#%.db").exists()
