@@ -23,6 +23,13 @@ MAX_TAGS = MAX_ALIASES = 200
 MAX_LINKS = 5_000
 
 
+class _PlainDumper(yaml.SafeDumper):
+    """Writes no aliases, which `parse` refuses."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 class MarkdownNoteParser:
     """Implements `NoteParser`: CommonMark decides what is a block of code and what is text; the text is then scanned."""
 
@@ -69,7 +76,7 @@ class MarkdownNoteParser:
         shown = {key: value for key, value in front.items() if value not in (None, "", [], ())}
         if not shown:
             return text
-        head = yaml.safe_dump(shown, allow_unicode=True, sort_keys=False, width=10_000)
+        head = yaml.dump(shown, Dumper=_PlainDumper, allow_unicode=True, sort_keys=False, width=10_000)
         return f"---\n{head}---\n\n{text}"
 
 

@@ -185,11 +185,13 @@ def test_too_much_is_cut_and_told() -> None:
 
 
 def test_render_is_read_back() -> None:
+    at = datetime(2024, 5, 1, tzinfo=UTC)
     front = {
         "title": "a: 'b' #c",
         "tags": ["x", "ü/y"],
         "aliases": [],
-        "created": datetime(2024, 5, 1, tzinfo=UTC),
+        "created": at,
+        "updated": at,
     }
     parsed = parser.parse(parser.render(front, "text\n"))
     assert parsed.title == "a: 'b' #c"
