@@ -98,7 +98,7 @@ def test_a_damaged_database_is_not_called_a_backup(tmp_path: Path) -> None:
             await SqlNoteRepository(database).save([note(number) for number in range(500)])
         damage(tmp_path / "live.db", b"text 250")
         async with Database(sqlite_url(tmp_path / "live.db")) as database:
-            with pytest.raises(DatabaseError, match="damaged|malformed"):
+            with pytest.raises(DatabaseError, match=r"damaged|malformed"):
                 await SqliteBackups(database).write(tmp_path / "copy.db")
 
     asyncio.run(use())
