@@ -147,7 +147,7 @@ async def show_graph(open_library: OpenLibrary, concept: str | None, limit: int)
         if alone.id not in related:
             write(f"{_one_line(alone.name)}\n")
     if not graph.concepts:
-        say("nothing is known yet. Notes are read while the chat is open.")
+        say("nothing is known yet. Notes are read while the chat is open, and by: uniun notes read")
 
 
 async def _add(open_library: OpenLibrary, text: str, title: str, tags: Sequence[str]) -> Note:

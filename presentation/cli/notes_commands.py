@@ -169,6 +169,14 @@ def _add_finding(notes: typer.Typer, openers: Openers) -> None:
         run_async(work_off(openers.library))
 
     @notes.command()
+    def read() -> None:
+        """Read into the knowledge graph what was written or changed. Ctrl-C stops; nothing is lost."""
+        from presentation.cli.knowledge import read_notes
+
+        if not run_async(read_notes(openers.controllers)):
+            raise typer.Exit(1)
+
+    @notes.command()
     def failures(
         retry: Annotated[bool, typer.Option("--retry", help="Let them be read again.")] = False,
     ) -> None:

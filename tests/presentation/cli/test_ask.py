@@ -1,3 +1,4 @@
+import asyncio
 import io
 import os
 from collections.abc import Iterator
@@ -6,10 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from domain.errors import EngineError, InvalidRequest, InvalidSchema
+from domain.errors import EngineError, InvalidRequest, InvalidSchema, ManasNotFound, ModelUnavailable
 from presentation.cli import ask
 from presentation.cli.app import build_app
 from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
+from tests.memory.library import MemoryLibrary
 
 runner = CliRunner()
 
@@ -44,6 +46,35 @@ def test_kind_schema_and_limits_are_handed_on(tmp_path: Path) -> None:
     assert runner.invoke(build_app(fake_openers(coordinator)), arguments).exit_code == 0
     request = coordinator.requests[0]
     assert (request.kind, request.json_schema, request.max_tokens) == ("gana", {"type": "object"}, 9)
+
+
+def test_an_answer_from_the_notes_cites_them() -> None:
+    library = MemoryLibrary()
+    manas = asyncio.run(library.manases.create("Drinks"))
+    asyncio.run(library.write("n1", "Green tea", "Green tea steeps two minutes."))
+    asyncio.run(library.write("n2", "Black tea", "Black tea steeps four minutes, and tastes of smoke."))
+    asyncio.run(library.manases.add(manas.id, ["n2"]))
+    coordinator = ScriptedCoordinator(answer("Two minutes [1]."), answer("Four."), answer("{}"))
+    app = build_app(fake_openers(coordinator, library=library))
+    cited = runner.invoke(app, ["ask", "How long does green tea steep?", "--notes", "-s", "Be brief."])
+    assert cited.stdout == "Two minutes [1].\n\n[1] Green tea\n"
+    scoped = runner.invoke(app, ["ask", "How long does green tea steep?", "--manas", "Drinks"])
+    assert scoped.stdout == "Four.\n\n[1] Black tea\n"
+    structured = runner.invoke(app, ["ask", "green tea", "--notes", "--schema", '{"type": "object"}'])
+    assert structured.stdout == "{}\n"
+    assert coordinator.requests[0].messages[0].content.endswith("Be brief.")
+    assert "Green" not in coordinator.requests[1].messages[1].content.split("Question")[0]
+    unknown = runner.invoke(app, ["ask", "x", "--manas", "nonsense"])
+    assert isinstance(unknown.exception, ManasNotFound)
+
+
+def test_what_hinders_the_search_is_told_on_stderr() -> None:
+    library = MemoryLibrary()
+    asyncio.run(library.write("n1", "Green tea", "Green tea steeps two minutes."))
+    library.embedder.error = ModelUnavailable("The index cannot be reached.")
+    result = runner.invoke(build_app(fake_openers(library=library)), ["ask", "green tea?", "--notes"])
+    assert result.stderr == "uniun: the notes were searched by words alone: The index cannot be reached.\n"
+    assert result.stdout.endswith("[1] Green tea\n")
 
 
 def test_a_cut_answer_is_told_on_stderr() -> None:
