@@ -1,0 +1,89 @@
+"""Locks of real processes. What is here holds within one process too, since each opening of the file is its own."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data.presence import Presence
+from domain.errors import InvalidRequest
+
+ROOT = Path(__file__).resolve().parents[2]
+HOLD = """
+import asyncio, sys
+from pathlib import Path
+from data.presence import Presence
+async def hold():
+    async with Presence(Path(sys.argv[1])).app():
+        child = await asyncio.create_subprocess_exec("sleep", "600", stdout=asyncio.subprocess.DEVNULL)
+        sys.stdout.write(f"{child.pid}\\n"); sys.stdout.flush()
+        await asyncio.Event().wait()
+asyncio.run(hold())
+"""
+
+
+def test_nobody_is_open_where_nobody_ever_was(tmp_path: Path) -> None:
+    presence = Presence(tmp_path / "absent")
+    assert not presence.app_is_open()
+    assert presence.background_pid() is None
+    assert not (tmp_path / "absent").exists()
+
+
+def test_several_apps_may_be_open_and_the_last_one_closes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with Presence(tmp_path).app():
+            async with Presence(tmp_path).app():
+                assert Presence(tmp_path).app_is_open()
+            assert Presence(tmp_path).app_is_open()
+        assert not Presence(tmp_path).app_is_open()
+
+    asyncio.run(scenario())
+
+
+def test_asking_disturbs_nobody(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        presence = Presence(tmp_path)
+
+        async def ask() -> None:
+            for _ in range(200):
+                presence.app_is_open()
+                presence.background_pid()
+                await asyncio.sleep(0)
+
+        async def come_and_go() -> None:
+            for _ in range(20):
+                async with presence.app(), presence.background():
+                    assert presence.app_is_open()
+                    await asyncio.sleep(0)
+
+        await asyncio.gather(ask(), come_and_go(), ask())
+
+    asyncio.run(scenario())
+
+
+def test_a_second_background_process_is_refused(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with Presence(tmp_path).background():
+            with pytest.raises(InvalidRequest, match="runs already"):
+                async with Presence(tmp_path).background():
+                    pass
+
+    asyncio.run(scenario())
+
+
+def test_a_killed_app_is_closed_although_its_child_lives_on(tmp_path: Path) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert program.stdout is not None
+    child = int(program.stdout.readline())
+    try:
+        assert Presence(tmp_path).app_is_open()
+        program.kill()
+        program.wait(60)
+        assert not Presence(tmp_path).app_is_open()
+    finally:
+        subprocess.run(["kill", str(child)], check=False)
+        program.stdout.close()
