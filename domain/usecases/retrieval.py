@@ -26,10 +26,11 @@ _GRAPH_WEIGHT = 0.5
 _SEEDS = 5
 _CONCEPTS = 20
 _NEIGHBOURS = 50
-_HOPS = 2
+_ENOUGH_RELATIONS = 5
+"""With fewer than these around the question, a second hop is worth its time."""
 _GRAPH_NOTES = 10
 _CITED = 8
-_WORD_SEARCHES = 4
+_WORD_SEARCHES = 3
 _ENOUGH_HITS = 3
 _NOTE_SHARE = 0.4
 """Of what is left of the budget, for the next best note; the first would else leave no room for the second."""
@@ -121,9 +122,10 @@ class RetrieveContextUseCase:
         start = [*named, *await self._knowledge.concepts_of(seeds)][:_CONCEPTS]
         if not start:
             return [], ()
-        around = await self._knowledge.neighbours(
-            [concept.id for concept in start], hops=_HOPS, limit=_NEIGHBOURS
-        )
+        begin = [concept.id for concept in start]
+        around = await self._knowledge.neighbours(begin, hops=1, limit=_NEIGHBOURS)
+        if len(around.relations) < _ENOUGH_RELATIONS:
+            around = await self._knowledge.neighbours(begin, hops=2, limit=_NEIGHBOURS)
         ids = list(dict.fromkeys(concept.id for concept in (*start, *around.concepts)))
         naming = await self._knowledge.notes_naming(ids, _GRAPH_NOTES)
         if manas_id is None:
