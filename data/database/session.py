@@ -1,6 +1,7 @@
 """Transactions on the database, run in threads so that no await holds up the event loop."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -151,12 +152,7 @@ def _options(url: URL, *, write: bool) -> dict[str, Any]:
 
 def _engine(url: URL, name: str) -> Engine:
     if _is_sqlite(url):
-        try:
-            Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DatabaseError(
-                f"The folder of the database {name} cannot be made: {error.strerror}. Make it."
-            ) from error
+        _make_file(Path(str(url.database)), name)
         engine = create_engine(url)
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -168,6 +164,19 @@ def _engine(url: URL, name: str) -> Engine:
         raise DatabaseError(f"The driver {error.name} is missing. Install uniun[postgres].") from error
     event.listen(engine, "begin", _begin_postgres)
     return engine
+
+
+def _make_file(path: Path, name: str) -> None:
+    """For the user's eyes only; SQLite gives the files beside it the same permissions."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise DatabaseError(
+            f"The database {name} cannot be made: {error.strerror}. Check its folder, or name another one in "
+            "UNIUN_DATA_DIR."
+        ) from error
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:

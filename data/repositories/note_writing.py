@@ -21,10 +21,14 @@ from data.repositories.graph import withdraw
 from data.repositories.note_index import index_notes, unindex_notes
 from data.repositories.note_links import last_component, name_key, name_keys
 from domain.entities.note import Note
+from domain.errors import InvalidRequest
 
 
 def write_notes(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
-    """Creates or replaces notes, and queues what follows from those whose content changed."""
+    """Creates or replaces notes, and queues what follows from those whose content changed.
+
+    Raises `InvalidRequest` if another process has imported one of these files meanwhile: it would be there twice.
+    """
     latest = {note.id: note for note in notes}
     for chunk in chunks(list(latest.values())):
         _write(session, chunk, extract=extract)
@@ -49,6 +53,7 @@ def delete_note(session: Session, note_id: str) -> bool:
 
 def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
     ids = [note.id for note in notes]
+    _refuse_second_import(session, notes)
     before = _hashes(session, ids)
     upsert(session, NoteRow, [_row(note) for note in notes], key=["id"])
     for part, owner in ((NoteTagRow, "note_id"), (NoteNameRow, "note_id"), (NoteLinkRow, "source_id")):
@@ -109,6 +114,17 @@ def _queue(session: Session, changed: Sequence[Note], *, extract: bool) -> None:
         ],
         key=["note_id"],
     )
+
+
+def _refuse_second_import(session: Session, notes: Sequence[Note]) -> None:
+    origins = {note.origin for note in notes if note.source == "imported" and note.origin is not None}
+    found = session.exec(
+        select(NoteRow.origin)
+        .where(NoteRow.source == "imported", col(NoteRow.origin).in_(origins))
+        .where(col(NoteRow.id).not_in([note.id for note in notes]))
+    ).first()
+    if found is not None:
+        raise InvalidRequest(f"{found} was imported by another process at the same moment. Import once more.")
 
 
 def _hashes(session: Session, ids: Sequence[str]) -> dict[str, str]:

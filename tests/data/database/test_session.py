@@ -178,6 +178,16 @@ def test_a_commit_is_on_the_disk(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_nobody_else_may_read_the_file(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Database(sqlite_url(tmp_path / "uniun.db")) as database:
+            await SqlNoteRepository(database).save([note("a")])
+            modes = [(tmp_path / f"uniun.db{end}").stat().st_mode & 0o777 for end in ("", "-wal", "-shm")]  # noqa: ASYNC240
+            assert modes == [0o600] * 3
+
+    asyncio.run(main())
+
+
 def test_a_full_disk_changes_nothing_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = sqlite_url(tmp_path / "uniun.db")
 
@@ -238,7 +248,9 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     async def main() -> None:
-        with pytest.raises(DatabaseError, match=r"The folder of the database .* cannot be made"):
+        with pytest.raises(
+            DatabaseError, match=r"The database .* cannot be made: File exists\. Check its folder"
+        ):
             async with Database(sqlite_url(tmp_path / "file" / "uniun.db")):
                 pass
 

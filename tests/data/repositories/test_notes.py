@@ -8,7 +8,7 @@ from data.repositories.manases import SqlManasRepository
 from data.repositories.notes import SqlNoteRepository
 from data.repositories.vectors import SqlVectorRepository
 from domain.entities.knowledge import ConceptClaim, Extraction
-from domain.errors import NoteNotFound
+from domain.errors import InvalidRequest, NoteNotFound
 from tests.data.repositories.conftest import Run
 from tests.data.repositories.samples import at, note
 from tests.memory.identity import CountingIdentities
@@ -67,6 +67,20 @@ def test_replacing_a_note_replaces_all_of_it(run: Run) -> None:
         assert await notes.search("apple") == ()
         assert [hit.note_id for hit in await notes.search("pear")] == ["a"]
         assert await notes.count() == 2
+
+    run(test)
+
+
+def test_a_file_is_imported_once_even_by_two_processes(run: Run) -> None:
+    async def test(database: Database) -> None:
+        notes = SqlNoteRepository(database)
+        one = note("a", source="imported", origin="/v/one.md")
+        await notes.save([one])
+        await notes.save([one, note("b", source="imported", origin="/v/two.md")])
+        await notes.save([note("typed", origin="/v/one.md")])
+        with pytest.raises(InvalidRequest, match=r"/v/one\.md was imported by another process"):
+            await notes.save([note("c"), note("d", source="imported", origin="/v/one.md")])
+        assert await notes.note_ids(None) == ("a", "b", "typed")
 
     run(test)
 
