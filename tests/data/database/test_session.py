@@ -182,7 +182,7 @@ def test_nobody_else_may_read_the_file(tmp_path: Path) -> None:
     async def main() -> None:
         async with Database(sqlite_url(tmp_path / "uniun.db")) as database:
             await SqlNoteRepository(database).save([note("a")])
-            modes = [(tmp_path / f"uniun.db{end}").stat().st_mode & 0o777 for end in ("", "-wal", "-shm")]  # noqa: ASYNC240
+            modes = [(tmp_path / f"uniun.db{end}").stat().st_mode & 0o777 for end in ("", "-wal", "-shm")]
             assert modes == [0o600] * 3
 
     asyncio.run(main())
