@@ -15,6 +15,7 @@ from presentation.controllers.gana import GanaController
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 OpenControllers = Callable[[], AbstractAsyncContextManager[Controllers]]
+_WHAT = 300
 
 
 async def create(open_library: OpenLibrary, fields: dict[str, Any], *, old_notes: bool, enable: bool) -> None:
@@ -99,11 +100,12 @@ async def show(open_library: OpenLibrary, reference: str) -> None:
         write(f"\n{draft.task}\n")
         last = await ganas.runs(gana.id, limit=5)
         if last:
-            out().print(_runs_table(ganas, last, {}))
+            write("\n")
+            _tell_runs(ganas, last, {})
 
 
 async def runs(open_library: OpenLibrary, reference: str | None, limit: int) -> None:
-    """A table."""
+    """The log."""
     async with open_library() as library:
         ganas = library.ganas()
         found = await ganas.runs(reference, limit=limit)
@@ -111,7 +113,7 @@ async def runs(open_library: OpenLibrary, reference: str | None, limit: int) -> 
             write("Nothing has run yet.\n")
             return
         names = {gana.id: gana.draft.name for gana in await ganas.list()}
-        out().print(_runs_table(ganas, found, names if reference is None else {}))
+        _tell_runs(ganas, found, names if reference is None else {})
 
 
 async def run(open_controllers: OpenControllers, reference: str) -> bool:
@@ -168,21 +170,20 @@ def _say_when(ganas: GanaController, gana: Gana, what: str) -> None:
         write(f"{name} {what}: {words}.\n")
 
 
-def _runs_table(ganas: GanaController, runs: tuple[GanaRun, ...], names: dict[str, str]) -> Table:
-    table = _table(*(["gana"] if names else []), "started", "status", "seconds", "tokens", "gave way", "what")
+def _tell_runs(ganas: GanaController, runs: tuple[GanaRun, ...], names: dict[str, str]) -> None:
+    """Two lines each: figures, then what came of it, cut to a line or two."""
     for run in runs:
-        status = run.status if run.reason is None else f"{run.status}: {_reason(run)}"
-        what = run.output.replace("\n", " ")[:100] if run.output else run.detail
-        row = [
-            ganas.local(run.started_at),
-            status,
-            f"{run.seconds:.1f}",
-            str(run.tokens),
-            str(run.preemptions),
-        ]
-        name = [printable(names.get(run.gana_id, run.gana_id[:12]))] if names else []
-        table.add_row(*name, *row, printable(what))
-    return table
+        status = run.status if run.reason in (None, "error") else f"{run.status}, {_reason(run)}"
+        figures = [status, f"{run.seconds:.1f} s", f"{run.tokens} tokens"]
+        if run.preemptions:
+            figures.append(f"gave way {run.preemptions} times")
+        if run.by == "background":
+            figures.append("in the background")
+        name = f"{names.get(run.gana_id, run.gana_id[:12])}  " if names else ""
+        write(f"{ganas.local(run.started_at)}  {name}{'  '.join(figures)}\n")
+        what = " ".join((run.output or run.detail).split())
+        if what:
+            write(f"    {what if len(what) <= _WHAT else what[:_WHAT] + '…'}\n")
 
 
 def _reason(run: GanaRun) -> str:
@@ -196,6 +197,5 @@ def _shell(name: str) -> str:
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     for column in columns:
-        right = column in ("seconds", "tokens", "gave way")
-        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right)
+        table.add_column(column, overflow="fold")
     return table
