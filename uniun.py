@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from dependency_injector.containers import DeclarativeContainer
 
     from data.clock import Clock
+    from data.embedding.service import EmbeddingService
     from data.embedding.worker import EmbeddingWorker
     from data.settings import Settings
-    from domain.repositories.embedder import Embedder
     from domain.repositories.vectors import VectorRepository
     from domain.usecases.background import BackgroundStatusUseCase
     from domain.usecases.health import DiagnoseUseCase
@@ -334,7 +334,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     return Container()
 
 
-def _build_embedder(data_dir: Path, clock: Clock) -> Embedder:
+def _build_embedder(data_dir: Path, clock: Clock) -> EmbeddingService:
     """The lane beside the scheduler. Its numerics are imported when it is first wanted, not with the container."""
     from data.embedding.cores import lane_width, performance_cores
     from data.embedding.queue import EmbeddingQueue
@@ -344,11 +344,12 @@ def _build_embedder(data_dir: Path, clock: Clock) -> Embedder:
     return EmbeddingService(EmbedderWeights(data_dir), EmbeddingQueue(lane_width(performance_cores())), clock)
 
 
-def _build_embedding_worker(vectors: VectorRepository, embedder: Embedder) -> EmbeddingWorker:
+def _build_embedding_worker(vectors: VectorRepository, embedder: EmbeddingService) -> EmbeddingWorker:
     from data.embedding.cores import lane_width, performance_cores
+    from data.embedding.service import BackgroundEmbedder
     from data.embedding.worker import EmbeddingWorker
 
-    return EmbeddingWorker(vectors, embedder, lane_width(performance_cores()))
+    return EmbeddingWorker(vectors, BackgroundEmbedder(embedder), lane_width(performance_cores()))
 
 
 def _container() -> DeclarativeContainer:

@@ -23,6 +23,10 @@ class EmbeddingQueue:
         self._turns: deque[asyncio.Future[None]] = deque()
 
     @property
+    def concurrency(self) -> int:
+        return self._concurrency
+
+    @property
     def running(self) -> int:
         return self._running
 

@@ -33,6 +33,7 @@ BENCHMARKS = {
     "prefix-reuse": "prefix_reuse",
     "scheduler-decisions": "scheduler_decisions",
     "loop-lag": "loop_lag",
+    "note-flood": "note_flood",
 }
 
 

@@ -1,0 +1,136 @@
+"""A chat while notes pour in and are embedded, against the same chat without them, in turns."""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from data.database.session import Database, sqlite_url
+from data.embedding.cores import lane_width, performance_cores
+from data.embedding.queue import EmbeddingQueue
+from data.embedding.service import BackgroundEmbedder, EmbeddingService
+from data.embedding.weights import EmbedderWeights
+from data.embedding.worker import EmbeddingWorker
+from data.identity import RandomIdentities
+from data.markdown.parser import MarkdownNoteParser
+from data.repositories.notes import SqlNoteRepository
+from data.repositories.vectors import SqlVectorRepository
+from domain.entities.note import NoteDraft
+from domain.usecases.notes import ComposeNote
+from tests.bench import prompts
+from tests.bench.figures import Figure, Report, at_least, at_most, median, spread
+from tests.bench.setting import Setting, Timing, timed
+
+NOTES_PER_S = 200
+TOKENS = 60
+STORE = Path(__file__).resolve().parents[2] / "build" / "test-store"
+
+
+async def run(setting: Setting) -> Report:
+    """Tokens a second of an answer, its first token left out, with and without the flood."""
+    alone: list[Timing] = []
+    flooded: list[Timing] = []
+    model = setting.model.name
+    weights = EmbedderWeights(STORE)
+    await weights.ensure()
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            Database(sqlite_url(Path(folder) / "flood.db")) as database,
+            setting.dispatcher() as (dispatcher, _),
+        ):
+            flood = _Flood(setting, database, weights)
+            await timed(setting.clock, dispatcher, prompts.chat(model, 99_999, max_tokens=TOKENS))
+            for pair in range(setting.count(10)):
+                alone.append(
+                    await timed(setting.clock, dispatcher, prompts.chat(model, 10 * pair, max_tokens=TOKENS))
+                )
+                async with flood.running():
+                    await asyncio.sleep(0.1 if setting.quick else 1.0)
+                    request = prompts.chat(model, 10 * pair + 5, max_tokens=TOKENS)
+                    flooded.append(await timed(setting.clock, dispatcher, request))
+            drained_s = await flood.drain()
+    before, under = [_rate(timing) for timing in alone], [_rate(timing) for timing in flooded]
+    figures = (
+        Figure(
+            "chat, tokens a second, flooded / alone, median",
+            median(under) / median(before),
+            goal=at_least(0.9),
+        ),
+        Figure(
+            "notes saved a second during it",
+            flood.saved / flood.seconds,
+            "notes/s",
+            at_least(0.9 * NOTES_PER_S),
+        ),
+        Figure("notes lost", flood.lost, "notes", at_most(0)),
+        Figure(
+            "vectors a second, once the chat is over", flood.left / drained_s if drained_s else 0.0, "notes/s"
+        ),
+    )
+    raw = {
+        "alone_tokens_per_s": spread(before),
+        "flooded_tokens_per_s": spread(under),
+        "embedded_meanwhile": flood.saved - flood.left,
+    }
+    return Report("note-flood", figures, raw)
+
+
+def _rate(timing: Timing) -> float:
+    return (timing.result.usage.completion_tokens - 1) / (timing.last_token_s - timing.first_token_s)
+
+
+class _Flood:
+    """Notes written at a steady rate into a real database, and a real worker that embeds them."""
+
+    def __init__(self, setting: Setting, database: Database, weights: EmbedderWeights) -> None:
+        width = lane_width(performance_cores())
+        self._clock = setting.clock
+        self._notes = SqlNoteRepository(database)
+        self._vectors = SqlVectorRepository(database)
+        self._compose = ComposeNote(MarkdownNoteParser(), RandomIdentities(setting.clock))
+        service = EmbeddingService(weights, EmbeddingQueue(width), setting.clock)
+        self._worker = EmbeddingWorker(self._vectors, BackgroundEmbedder(service), width)
+        self.saved = self.left = self.lost = 0
+        self.seconds = 0.0
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Writing and embedding go on until it is left."""
+        start = self._clock.monotonic()
+        tasks = [asyncio.create_task(work) for work in (self._write(), self._worker.run())]
+        try:
+            yield
+        finally:
+            self.seconds += self._clock.monotonic() - start
+            await _end(tasks)
+
+    async def drain(self) -> float:
+        """Seconds until all that was left is embedded."""
+        self.left = await self._vectors.waiting_count()
+        start = self._clock.monotonic()
+        await self._worker.work_off()
+        took = self._clock.monotonic() - start
+        self.lost = self.saved - await self._notes.count() + await self._vectors.waiting_count()
+        return took
+
+    async def _write(self) -> None:
+        """Ten notes at a time. One that is being saved while it is cancelled is saved all the same, and counted."""
+        start, first = self._clock.monotonic(), self.saved
+        while True:
+            batch = [
+                self._compose(NoteDraft(text=f"# Note {n}\n\n{prompts.note(n, 6)}"))
+                for n in range(self.saved, self.saved + 10)
+            ]
+            self.saved += len(batch)
+            await asyncio.shield(self._notes.save(batch))
+            self._worker.wake()
+            due = start + (self.saved - first) / NOTES_PER_S
+            await asyncio.sleep(max(0.0, due - self._clock.monotonic()))
+
+
+async def _end(tasks: "list[asyncio.Task[Any]]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
