@@ -34,6 +34,7 @@ BENCHMARKS = {
     "scheduler-decisions": "scheduler_decisions",
     "loop-lag": "loop_lag",
     "note-flood": "note_flood",
+    "library-growth": "library_growth",
 }
 
 
