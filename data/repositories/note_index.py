@@ -17,8 +17,7 @@ _PLACES = 8
 
 
 def index_notes(session: Session, notes: Sequence[tuple[int, Note]]) -> None:
-    """Enters or replaces notes by their numbers."""
-    unindex_notes(session, [number for number, _ in notes])
+    """Enters notes, by their numbers, that are not in it."""
     if is_sqlite(session):
         statement = text(
             "INSERT INTO note_search (rowid, title, tags, body) VALUES (:number, :title, :tags, :body)"
@@ -37,6 +36,7 @@ def index_notes(session: Session, notes: Sequence[tuple[int, Note]]) -> None:
 
 
 def unindex_notes(session: Session, numbers: Sequence[int]) -> None:
+    """Takes out those that are in it."""
     key = "rowid" if is_sqlite(session) else "number"
     statement = text(f"DELETE FROM note_search WHERE {key} IN :numbers").bindparams(
         bindparam("numbers", expanding=True)

@@ -56,8 +56,8 @@ def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
     _refuse_second_import(session, notes)
     before = _hashes(session, ids)
     upsert(session, NoteRow, [_row(note) for note in notes], key=["id"])
-    for part, owner in ((NoteTagRow, "note_id"), (NoteNameRow, "note_id"), (NoteLinkRow, "source_id")):
-        session.connection().execute(delete(table(part)).where(table(part).c[owner].in_(ids)))
+    if before:
+        _clear(session, list(before))
     insert(
         session, NoteTagRow, [{"note_id": note.id, "tag": tag} for note in notes for tag in set(note.tags)]
     )
@@ -80,8 +80,15 @@ def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
         ],
     )
     numbers = dict(session.exec(select(NoteRow.id, NoteRow.number).where(col(NoteRow.id).in_(ids))).all())
+    unindex_notes(session, [numbers[note_id] or 0 for note_id in before])
     index_notes(session, [(numbers[note.id] or 0, note) for note in notes])
     _queue(session, [note for note in notes if before.get(note.id) != note.content_hash], extract=extract)
+
+
+def _clear(session: Session, note_ids: Sequence[str]) -> None:
+    """Takes away what is written anew."""
+    for part, owner in ((NoteTagRow, "note_id"), (NoteNameRow, "note_id"), (NoteLinkRow, "source_id")):
+        session.connection().execute(delete(table(part)).where(table(part).c[owner].in_(note_ids)))
 
 
 def _queue(session: Session, changed: Sequence[Note], *, extract: bool) -> None:
@@ -118,6 +125,8 @@ def _queue(session: Session, changed: Sequence[Note], *, extract: bool) -> None:
 
 def _refuse_second_import(session: Session, notes: Sequence[Note]) -> None:
     origins = {note.origin for note in notes if note.source == "imported" and note.origin is not None}
+    if not origins:
+        return
     found = session.exec(
         select(NoteRow.origin)
         .where(NoteRow.source == "imported", col(NoteRow.origin).in_(origins))
