@@ -27,8 +27,6 @@ _POSTGRES = {
     "40P01": "was used by another process at the same moment. Try again.",
     "40001": "was used by another process at the same moment. Try again.",
     "53": "has no resources left on its server. Try again later.",
-    "28": "refuses the user or the password. Correct UNIUN_DATABASE_URL.",
-    "3D": "does not exist on its server. Create it, or correct UNIUN_DATABASE_URL.",
     "42501": "may not be used by this user. Grant it the rights to create and to change tables.",
     "25006": "cannot be written: the server allows reading only.",
     "XX": "is damaged, or its server has a fault. See the server's log.",
