@@ -319,4 +319,11 @@ def _create_full_text() -> None:
         sa.Column("number", sa.Integer(), sa.ForeignKey("note.number", ondelete="CASCADE"), primary_key=True),
         sa.Column("document", postgresql.TSVECTOR(), nullable=False),
     )
-    op.create_index("ix_note_search_document", "note_search", ["document"], postgresql_using="gin")
+    # Without fastupdate a search does not have to read through the entries that are yet to be sorted in.
+    op.create_index(
+        "ix_note_search_document",
+        "note_search",
+        ["document"],
+        postgresql_using="gin",
+        postgresql_with={"fastupdate": "off"},
+    )
