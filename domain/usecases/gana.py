@@ -45,7 +45,7 @@ KNOWLEDGE_SHARE = 0.2
 TOOL_SHARE = 0.08
 """Of the context, for what one tool finds."""
 ANSWER_SHARE = 0.15
-LONGEST_ANSWER_TOKENS = 1_024
+LONGEST_ANSWER_TOKENS = 600
 MAX_INPUT_TOKENS = 4_000
 _TRY_LATER = (JobCancelled, JobStopped, QueueFull)
 """What ends a job through no fault of the Gana's: its tick stays due."""

@@ -129,7 +129,7 @@ def test_a_form_previews_what_it_holds_before_anything_is_saved() -> None:
         gana = await ganas.create(DAILY)
         with ganas.form(gana.id) as form:
             await form.preview({"task": "Say goodbye."})
-        assert "Say goodbye." in world.coordinator.requests[-1].messages[0].content
+        assert "Say goodbye." in world.coordinator.requests[-1].messages[1].content
         assert (await ganas.get("digest")).draft.task == "Sum up."
         assert await ganas.list() == (gana,)
 
