@@ -50,7 +50,7 @@ async def run(setting: Setting) -> Report:
                     await asyncio.sleep(0.1 if setting.quick else 1.0)
                     request = prompts.chat(model, 10 * pair + 5, max_tokens=TOKENS)
                     flooded.append(await timed(setting.clock, dispatcher, request))
-            drained_s = await flood.drain()
+            vectors_per_s = await flood.drain(0.5 if setting.quick else 10.0)
     before, under = [_rate(timing) for timing in alone], [_rate(timing) for timing in flooded]
     figures = (
         Figure(
@@ -65,9 +65,7 @@ async def run(setting: Setting) -> Report:
             at_least(0.9 * NOTES_PER_S),
         ),
         Figure("notes lost", flood.lost, "notes", at_most(0)),
-        Figure(
-            "vectors a second, once the chat is over", flood.left / drained_s if drained_s else 0.0, "notes/s"
-        ),
+        Figure("vectors a second, once the chat is over", vectors_per_s, "notes/s"),
     )
     raw = {
         "alone_tokens_per_s": spread(before),
@@ -106,14 +104,16 @@ class _Flood:
             self.seconds += self._clock.monotonic() - start
             await _end(tasks)
 
-    async def drain(self) -> float:
-        """Seconds until all that was left is embedded."""
+    async def drain(self, seconds: float) -> float:
+        """Vectors a second of so long a look at the worker when nothing else goes on."""
+        self.lost = self.saved - await self._notes.count()
         self.left = await self._vectors.waiting_count()
         start = self._clock.monotonic()
-        await self._worker.work_off()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._worker.work_off()
         took = self._clock.monotonic() - start
-        self.lost = self.saved - await self._notes.count() + await self._vectors.waiting_count()
-        return took
+        return (self.left - await self._vectors.waiting_count()) / took
 
     async def _write(self) -> None:
         """Ten notes at a time. One that is being saved while it is cancelled is saved all the same, and counted."""
