@@ -76,7 +76,7 @@ class Engine:
     def _load(self, name: str, path: Path, options: EngineOptions) -> Line:
         self._unload()
         before, start = _resident_bytes(), self._clock.monotonic()
-        backend = _open(name, path, options)
+        backend = _open(name, path, options, self._clock)
         try:
             _warm_up(backend)
         except (ValueError, RuntimeError, MemoryError) as error:
@@ -118,11 +118,11 @@ def _sign_of_life() -> Line:
     return {}
 
 
-def _open(backend: str, path: Path, options: EngineOptions) -> Backend:
+def _open(backend: str, path: Path, options: EngineOptions, clock: Clock) -> Backend:
     if backend == "llama.cpp":
         from data.inference.llama_backend import LlamaBackend
 
-        return LlamaBackend(path, options)
+        return LlamaBackend(path, options, clock)
     if backend == "mlx":
         from data.inference.mlx_backend import MlxBackend
 

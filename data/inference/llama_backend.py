@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from data.clock import Clock
 from data.inference.backend import Vocabulary
 from data.inference.options import DEFAULT_CONTEXT, EngineOptions
 from data.inference.pieces import byte_level_piece, sentencepiece_piece
 from data.inference.release import release_memory
 from data.inference.sampling import seed32
+from data.inference.threads import ThreadGovernor
 from domain.entities.llm import Sampling
 from domain.errors import EngineMissing, ModelLoadFailed
 
@@ -33,13 +35,14 @@ class LlamaBackend:
 
     name = "llama.cpp"
 
-    def __init__(self, path: Path, options: EngineOptions) -> None:
+    def __init__(self, path: Path, options: EngineOptions, clock: Clock) -> None:
         """Raises `EngineMissing` or `ModelLoadFailed`."""
         try:
             from cyllama.llama import llama_cpp
         except ImportError as error:
             raise EngineMissing(f"llama.cpp is not installed ({error}). Run: pip install cyllama") from error
         self._llama: Any = llama_cpp
+        self._clock = clock
         llama_cpp.disable_logging()
         llama_cpp.ggml_backend_load_all()
         self._model: Any = None
@@ -64,6 +67,8 @@ class LlamaBackend:
         if options.threads is not None:
             params.n_threads = params.n_threads_batch = options.threads
         self._context = llama.LlamaContext(self._model, params, verbose=False)
+        self._threads = int(params.n_threads)
+        self._governor = ThreadGovernor(self._threads, self._clock)
         self._batch = llama.LlamaBatch(n_tokens=BATCH_TOKENS, embd=0, n_seq_max=1)
         self._greedy = llama.LlamaSampler(llama.LlamaSamplerChainParams())
         self._greedy.add_greedy()

@@ -14,10 +14,11 @@ from data.inference.protocol import Line
 from domain.errors import EngineLost
 
 COMMAND = (sys.executable, "-m", "data.inference.engine")
-ENVIRONMENT = {"GOMP_SPINCOUNT": "1000"}
-"""llama.cpp's threads meet hundreds of times per token. How long one spins for the others before it sleeps decides what
-other programs on the same cores do to it. Measured on two cores, decode tokens per second quiet / contended: the
-default 104 / 2, sleeping at once 52 / 20, 1000 spins 97 / 12. The user's own setting has precedence."""
+ENVIRONMENT = {"GOMP_SPINCOUNT": "20000"}
+"""llama.cpp's threads meet at a barrier hundreds of times per token. How long one spins there before it sleeps decides
+what a busy machine does to it. Measured on two quiet cores, decode tokens per second: the default 101, 20,000 spins 101,
+1,000 spins 93, none 52; and without a limit a single token took 7 s beside other programs. The user's own setting has
+precedence; see also `data.inference.threads`."""
 _STDERR_LINES = 50
 _STDERR_LINE_CHARS = 500
 _REAP_S = 10.0
