@@ -191,7 +191,7 @@ def test_a_reader_that_leaves_is_no_disaster(tmp_path: Path) -> None:
 
 @pytest.mark.model
 def test_a_real_answer_comes_through_the_real_program(model_store: FileModelStore, tmp_path: Path) -> None:
-    data = {"UNIUN_DATA_DIR": str(TEST_STORE)}
+    data = {"UNIUN_DATA_DIR": str(TEST_STORE), "UNIUN_DATABASE_URL": f"sqlite:///{tmp_path}/uniun.db"}
     question = "What is the capital of France? One word."
     asked = uniun("ask", question, home=tmp_path, **data)
     assert asked.returncode == 0, asked.stderr
@@ -202,6 +202,34 @@ def test_a_real_answer_comes_through_the_real_program(model_store: FileModelStor
     too_long = uniun("ask", "-", home=tmp_path, text="word " * 20_000, **data)
     assert too_long.returncode == 2
     assert "8192" in too_long.stderr
+
+
+@pytest.mark.model
+def test_a_killed_chat_keeps_the_question_and_what_was_answered(
+    model_store: FileModelStore, tmp_path: Path
+) -> None:
+    data = {"UNIUN_DATA_DIR": str(TEST_STORE), "UNIUN_DATABASE_URL": f"sqlite:///{tmp_path}/uniun.db"}
+    program = subprocess.Popen(
+        [sys.executable, "-m", "uniun", "chat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **data},
+    )
+    assert program.stdin is not None
+    assert program.stdout is not None
+    program.stdin.write(b"Count to one thousand.\n")
+    program.stdin.close()
+    seen = program.stdout.read(40).decode()
+    program.kill()
+    program.wait(LIMIT_S)
+    program.stdout.close()
+    shown = uniun("chat", "--last", home=tmp_path, text="/show\n", **data)
+    assert shown.returncode == 0, shown.stderr
+    title, question, answer = shown.stdout.splitlines()
+    assert (title, question) == ("Count to one thousand.", "  1 you: Count to one thousand.")
+    assert answer.startswith("  2 smollm2-135m (stopped): ")
+    kept = answer.split(": ", 1)[1]
+    assert " ".join(seen.split()).startswith(kept[:20])
 
 
 @pytest.mark.model
