@@ -30,8 +30,8 @@ class ModelSpeed(ScenarioEntity):
     """The engine's speed with one model; seconds, tokens per second."""
 
     load_s: Seconds = 10.0
-    prefill_tps: float = Field(default=500.0, gt=0)
-    decode_tps: float = Field(default=20.0, gt=0)
+    prefill_tps: float = Field(default=500.0, ge=0.001, le=1e9)
+    decode_tps: float = Field(default=20.0, ge=0.001, le=1e9)
 
 
 class SubmitSpec(ScenarioEntity):
@@ -146,9 +146,13 @@ def _semantic_faults(scenario: Scenario) -> "list[tuple[Path, str]]":
             return [((*path, "cancel"), f"no event submits a job {event.cancel!r}")]
         waits_for = event.submit.waits_for if event.submit is not None else None
         if waits_for is not None and (
-            waits_for not in ids or event.submit is None or waits_for == event.submit.id
+            ids.get(waits_for) is None or event.submit is None or waits_for == event.submit.id
         ):
             return [((*path, "submit", "waits_for"), f"no other event submits a job {waits_for!r}")]
+        if waits_for is not None and (scenario.events[ids[waits_for]].at, ids[waits_for]) > (event.at, at):
+            return [
+                ((*path, "submit", "waits_for"), f"{waits_for!r} is submitted later; wait for an earlier job")
+            ]
     return []
 
 
