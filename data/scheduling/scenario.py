@@ -149,10 +149,6 @@ def _semantic_faults(scenario: Scenario) -> "list[tuple[Path, str]]":
             ids.get(waits_for) is None or event.submit is None or waits_for == event.submit.id
         ):
             return [((*path, "submit", "waits_for"), f"no other event submits a job {waits_for!r}")]
-        if waits_for is not None and (scenario.events[ids[waits_for]].at, ids[waits_for]) > (event.at, at):
-            return [
-                ((*path, "submit", "waits_for"), f"{waits_for!r} is submitted later; wait for an earlier job")
-            ]
     return []
 
 

@@ -51,11 +51,6 @@ MALFORMED = {
     "unknown field": (job(", priority: 1"), 4, "priority"),
     "waits for itself": (job(", waits_for: a"), 4, "no other event submits"),
     "waits for nobody": (job(", waits_for: b"), 4, "no other event submits"),
-    "waits for a later job": (
-        job(", waits_for: b") + job(id="b").splitlines()[-1] + "\n",
-        4,
-        "submitted later",
-    ),
     "speed that takes for ever": ("models:\n  X: {prefill_tps: 1e-320}\nevents: []\n", 2, "prefill_tps"),
     "the same id twice": (job() + job().splitlines()[-1] + "\n", 5, "used by event 0 already"),
     "key twice": ("models: {X: {}}\nmodels: {Y: {}}\nevents: []\n", 2, "twice"),
