@@ -9,6 +9,8 @@ from domain.prompts.fences import fenced, unmarked
 
 MAX_CARD_CHARACTERS = 600
 """A second bound, for scripts that put no spaces between words."""
+MARKS = ("<note>", "</note>")
+"""Where a card ends: the model has begun to write notes of its own."""
 _NOTHING = "NOTHING"
 
 _SYSTEM = f"""\

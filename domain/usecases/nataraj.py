@@ -28,7 +28,7 @@ NOTES_SHARE = 0.6
 """Of the context, for all notes of one card together."""
 MAX_NOTES_TOKENS = 3_000
 """More does not make a better thought, only a longer wait."""
-WARMTH = Sampling(temperature=0.7, top_p=0.95)
+WARMTH = Sampling(temperature=0.5, top_p=0.95)
 
 
 class NatarajGenerator:
@@ -118,6 +118,7 @@ class NatarajGenerator:
             model=model.name,
             sampling=WARMTH,
             max_tokens=CARD_TOKENS,
+            stop=prompt.MARKS,
             on_event=on_event,
         )
         return prompt.read_card(answer_only(result.text), result.finish_reason)
