@@ -38,6 +38,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.clock import SystemClock
     from data.database.session import Database, sqlite_url
     from data.demo.play import EngineDemo
+    from data.embedding.patience import ImpatientEmbedder
     from data.export.archive import FolderArchives
     from data.export.backup import SqliteBackups
     from data.gana.due_times import CalendarDueTimes
@@ -100,7 +101,9 @@ def build_container(settings: Settings) -> DeclarativeContainer:
 
     class Container(containers.DeclarativeContainer):
         clock = providers.Singleton(SystemClock)
-        store = providers.Singleton(FileModelStore, settings.data_dir, clock)
+        store = providers.Singleton(
+            FileModelStore, settings.data_dir, clock, context_limit=settings.engine.context_limit
+        )
         runner = providers.Singleton(EngineRunner, store, settings.engine, clock)
         dispatcher = providers.Singleton(Dispatcher, runner, store, clock, settings.scheduler)
         embedder = providers.Singleton(_build_embedder, settings.data_dir, clock)
@@ -203,7 +206,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         backfill = providers.Singleton(Backfill, extract, knowledge_repository, clock)
         retrieve = providers.Factory(
             retrieval.RetrieveContextUseCase,
-            embedder,
+            providers.Singleton(ImpatientEmbedder, embedder),
             vector_repository,
             note_repository,
             knowledge_repository,

@@ -56,7 +56,9 @@ class BackgroundProcess:
         self._settings = settings
         self._tell = tell
         self._clock = clock or SystemClock()
-        self._store = store or FileModelStore(settings.data_dir, self._clock)
+        self._store = store or FileModelStore(
+            settings.data_dir, self._clock, context_limit=settings.engine.context_limit
+        )
         self._make_runner = make_runner or self._engine_runner
         self._presence = Presence(settings.data_dir)
         self._identities = RandomIdentities(self._clock)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from data.clock import Clock
 from data.inference.backend import Vocabulary
-from data.inference.options import DEFAULT_CONTEXT, EngineOptions
+from data.inference.options import EngineOptions
 from data.inference.pieces import byte_level_piece, sentencepiece_piece
 from data.inference.release import release_memory
 from data.inference.sampling import seed32
@@ -56,7 +56,7 @@ class LlamaBackend:
     def _open(self, path: Path, options: EngineOptions) -> None:
         llama = self._llama
         self._model = _model_class(llama)(str(path), llama.LlamaModelParams(), verbose=False)
-        self.context_tokens = min(self._model.n_ctx_train, options.context_tokens or DEFAULT_CONTEXT)
+        self.context_tokens = min(self._model.n_ctx_train, options.context_limit)
         slot_bytes = max(1, self._bytes_per_token() * self.context_tokens)
         self.slots = min(_MAX_SLOTS, max(_MIN_SLOTS, options.kv_budget_bytes // slot_bytes))
         params = llama.LlamaContextParams()

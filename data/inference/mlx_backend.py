@@ -60,7 +60,7 @@ class MlxBackend:
         text = config.get("text_config") or config
         self.context_tokens = min(
             int(text.get("max_position_embeddings") or DEFAULT_CONTEXT),
-            options.context_tokens or DEFAULT_CONTEXT,
+            options.context_limit,
         )
 
     def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:

@@ -33,3 +33,8 @@ class EngineOptions(Entity):
     start_limit: int = Field(default=5, ge=1, le=100)
     """Engine processes that may be started within `start_window_s` without one job finished in between."""
     start_window_s: float = Field(default=60.0, gt=0, le=86400)
+
+    @property
+    def context_limit(self) -> int:
+        """Tokens that a context holds at most, whatever the model could."""
+        return self.context_tokens or DEFAULT_CONTEXT

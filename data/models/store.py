@@ -29,12 +29,20 @@ class FileModelStore:
     """Implements `ModelStore` on a folder. Reading takes milliseconds and no lock; `pull` does not block the loop."""
 
     def __init__(
-        self, root: Path, clock: Clock, *, offers: tuple[Offer, ...] = CATALOGUE, free: FreeBytes = free_bytes
+        self,
+        root: Path,
+        clock: Clock,
+        *,
+        context_limit: int | None = None,
+        offers: tuple[Offer, ...] = CATALOGUE,
+        free: FreeBytes = free_bytes,
     ) -> None:
+        """`context_limit` is the engine's: what a model could hold beyond it is not promised to anybody."""
         self._folder = StoreFolder(root)
         self._models = root / "models"
         self._settings = root / "settings.json"
         self._clock = clock
+        self._context_limit = context_limit
         self._offers = offers
         self._free = free
 
@@ -68,6 +76,10 @@ class FileModelStore:
             lambda done: progress(PullProgress(stage="check", done_bytes=done, total_bytes=total)),
         )
         return model
+
+    def _usable(self, context_tokens: int | None) -> int | None:
+        limits = [tokens for tokens in (context_tokens, self._context_limit) if tokens is not None]
+        return min(limits, default=None)
 
     def default_name(self) -> str:
         if self._settings.is_file():
@@ -216,7 +228,7 @@ class FileModelStore:
             source=manifest.source,
             licence=manifest.licence,
             size_bytes=manifest.size_bytes,
-            context_tokens=manifest.context_tokens,
+            context_tokens=self._usable(manifest.context_tokens),
             gguf_path=base / manifest.gguf if manifest.gguf else None,
             mlx_path=base / manifest.mlx if manifest.mlx else None,
             is_default=manifest.name == self.default_name(),

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from data.clock import SystemClock
 from data.models.catalogue import CATALOGUE
 from data.models.folder import StoreFolder
 from data.models.manifest import FILE_NAME
 from data.models.store import FileModelStore
+from domain.entities.models import InstalledModel
 from domain.errors import InvalidRequest, ModelDamaged, ModelUnavailable, StoreBusy, UnknownModel
 
 
@@ -185,3 +187,12 @@ def test_a_store_that_cannot_be_written_says_so(store: FileModelStore, gguf: Pat
         store.register("mine", gguf)
     with pytest.raises(ModelUnavailable, match="cannot be written"):
         asyncio.run(store.pull("tiny", lambda step: None))
+
+
+@pytest.mark.model
+def test_no_more_context_is_promised_than_the_engine_gives(smollm2: InstalledModel, tmp_path: Path) -> None:
+    assert smollm2.gguf_path is not None
+    for limit, promised in ((None, 8192), (100_000, 8192), (256, 256)):
+        store = FileModelStore(tmp_path / str(limit), SystemClock(), context_limit=limit)
+        assert store.register("mine", smollm2.gguf_path).context_tokens == promised
+        assert store.get("mine").context_tokens == promised
