@@ -12,7 +12,7 @@ from typing import Any
 
 from domain.entities.conversation import Citation
 from domain.entities.llm import GenerationEvent, GenerationResult, LlmTaskKind, Sampling, TextDelta
-from domain.errors import InvalidRequest, InvalidSchema
+from domain.errors import InvalidRequest, InvalidSchema, UniunError
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.terminal import say, write
@@ -57,6 +57,11 @@ async def ask(
             result, after = await _answer(controllers, question, text, model.name, schema, show)
     if not result.text.endswith("\n"):
         write("\n")
+    if schema is not None and not _is_json(result.text):
+        raise UniunError(
+            f"The answer is not complete JSON: it ended after {result.usage.completion_tokens} tokens. "
+            f"Ask again with a higher --max-tokens; it was {question.max_tokens}."
+        )
     if result.finish_reason == "length":
         say(f"the answer was cut after {result.usage.completion_tokens} tokens; --max-tokens allows more.")
     write(after)
@@ -137,9 +142,20 @@ def read_schema(given: str) -> dict[str, Any]:
     try:
         schema = json.loads(given if is_text else Path(given).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidSchema(f"The schema file {given} cannot be read: {error.strerror}.") from None
+        raise InvalidSchema(
+            f'--schema takes a JSON object, as in {{"type": "object"}}, or a file that holds one; {given[:200]!r} is no '
+            f"object, and as a file it cannot be read: {error.strerror}."
+        ) from None
     except (ValueError, RecursionError) as error:
         raise InvalidSchema(f"The schema in {source} is not JSON: {error}.") from None
     if not isinstance(schema, dict):
         raise InvalidSchema(f'The schema in {source} must be a JSON object, as in {{"type": "object"}}.')
     return schema
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from domain.errors import EngineError, InvalidRequest, InvalidSchema, ManasNotFound, ModelUnavailable
+from domain.errors import (
+    EngineError,
+    InvalidRequest,
+    InvalidSchema,
+    ManasNotFound,
+    ModelUnavailable,
+    UniunError,
+)
 from presentation.cli import ask
 from presentation.cli.app import build_app
 from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
@@ -41,7 +48,7 @@ def test_only_the_answer_is_on_stdout() -> None:
 def test_kind_schema_and_limits_are_handed_on(tmp_path: Path) -> None:
     schema = tmp_path / "schema.json"
     schema.write_text('{"type": "object"}')
-    coordinator = ScriptedCoordinator()
+    coordinator = ScriptedCoordinator(answer("{}"))
     arguments = ["ask", "x", "--kind", "gana", "--schema", str(schema), "--max-tokens", "9"]
     assert runner.invoke(build_app(fake_openers(coordinator)), arguments).exit_code == 0
     request = coordinator.requests[0]
@@ -82,6 +89,22 @@ def test_a_cut_answer_is_told_on_stderr() -> None:
     result = runner.invoke(app, ["ask", "x"])
     assert result.stdout == "so far\n"
     assert "--max-tokens" in result.stderr
+
+
+@pytest.mark.parametrize(("text", "reason"), [('{"name": "An', "length"), ("", "length"), ("[1, 2", "stop")])
+def test_json_that_is_not_complete_is_a_failure(text: str, reason: str) -> None:
+    app = build_app(fake_openers(ScriptedCoordinator(answer(text, reason=reason))))
+    result = runner.invoke(app, ["ask", "x", "--schema", '{"type": "object"}', "--max-tokens", "7"])
+    assert type(result.exception) is UniunError
+    assert "not complete JSON" in str(result.exception)
+    assert "--max-tokens; it was 7" in str(result.exception)
+    assert result.stderr == ""
+
+
+def test_complete_json_is_none_though_it_is_cut() -> None:
+    app = build_app(fake_openers(ScriptedCoordinator(answer('{"a": 1}', reason="length"))))
+    result = runner.invoke(app, ["ask", "x", "--schema", '{"type": "object"}'])
+    assert (result.exit_code, result.stdout) == (0, '{"a": 1}\n')
 
 
 def test_the_default_model_is_fetched_on_first_use() -> None:
@@ -142,7 +165,7 @@ def test_too_much_is_refused(stdin: io.TextIOWrapper, monkeypatch: pytest.Monkey
     ("given", "reason"),
     [
         ("{", "not JSON"),
-        ("/no/such/file", "cannot be read"),
+        *((none, "takes a JSON object") for none in ("", "[]", '"x"', "true", "/no/such/file", "/")),
         ("{" * 100_000, "not JSON"),
     ],
 )
