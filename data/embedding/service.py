@@ -18,7 +18,8 @@ from domain.errors import ModelError
 
 _PAUSE_AFTER_FAILURE_S = 30.0
 
-# Where the language model wants all cores, work in such a thread gets about a tenth of one.
+# Where the language model wants all cores, work in such a thread gets about a tenth of one. At the usual priority, a chat
+# on two cores kept a tenth of its tokens a second while notes were embedded: its threads wait for each other.
 _BACKGROUND_NICENESS = 10
 _QOS_CLASS_UTILITY = 0x11
 
