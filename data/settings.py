@@ -45,6 +45,15 @@ def load_settings() -> Settings:
         ) from None
     except SettingsError as error:
         raise InvalidRequest(f"An environment variable {_PREFIX}… is wrong: {error}.") from None
-    return settings.model_copy(
-        update={"data_dir": settings.data_dir.expanduser(), "log_dir": settings.log_dir.expanduser()}
-    )
+    return settings.model_copy(update={name: _expanded(settings, name) for name in ("data_dir", "log_dir")})
+
+
+def _expanded(settings: Settings, name: str) -> Path:
+    path: Path = getattr(settings, name)
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise InvalidRequest(
+            f"The environment variable {_PREFIX}{name.upper()} is wrong ({str(path)!r}): there is no such home folder. "
+            "Correct it or unset it."
+        ) from None

@@ -25,8 +25,6 @@ def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> 
 
     An unexpected exception's traceback goes to `log_file()`, its sentence to stderr.
     """
-    if sys.stdout is None:  # the caller has closed it
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -84,6 +82,6 @@ def _unexpected(error: Exception, log_file: Callable[[], Path]) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8") as log:
             log.write("".join(traceback.format_exception(error)))
-    except (OSError, UniunError) as unwritable:
+    except Exception as unwritable:  # noqa: BLE001 - whatever it is, nobody is left to catch it
         return f"Something unexpected happened ({what}), and the log could not be written ({unwritable})."
     return f"Something unexpected happened ({what}). The details are in {path}; please report them."

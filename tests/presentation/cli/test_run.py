@@ -70,6 +70,14 @@ def test_a_log_that_cannot_be_written_is_told(capsys: pytest.CaptureFixture[str]
     assert "could not be written" in capsys.readouterr().err
 
 
+def test_the_last_handler_raises_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    def no_log() -> Path:
+        raise RuntimeError("no home")
+
+    assert run(failing(ZeroDivisionError()), [], no_log) == 1
+    assert "could not be written (no home)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
