@@ -11,9 +11,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from presentation.cli.app import build_app
 from presentation.cli.openers import Controllers, Library, Openers
-from presentation.cli.run import run
+from presentation.cli.start import begin, interruptible
 
 if TYPE_CHECKING:
     from dependency_injector.containers import DeclarativeContainer
@@ -490,6 +489,10 @@ def _version() -> str:
 
 def main() -> None:
     """The `uniun` command."""
+    begin()
+    from presentation.cli.app import build_app
+    from presentation.cli.run import run
+
     app = build_app(
         Openers(
             controllers=open_controllers,
@@ -504,7 +507,9 @@ def main() -> None:
             version=_version,
         )
     )
-    sys.exit(run(app, sys.argv[1:], _log_file))
+    with interruptible():
+        status = run(app, sys.argv[1:], _log_file)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,8 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
         ("UNIUN_SCHEDULER__NO_SUCH_THING", "1"),
         ("UNIUN_SCHEDULER__EXTRACT_SHARE", "0.1"),
         ("UNIUN_ENGINE", "{"),
+        ("UNIUN_DATA_DIR", "~nobody-of-this-name/x"),
+        ("UNIUN_LOG_DIR", "~nobody-of-this-name/x"),
     ],
 )
 def test_a_wrong_setting_is_named(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +173,54 @@ def test_errors_of_the_real_program(tmp_path: Path) -> None:
     wrong = uniun("models", "list", home=tmp_path, UNIUN_ENGINE__BACKEND="magic")
     assert wrong.returncode == 2
     assert "UNIUN_ENGINE__BACKEND" in wrong.stderr
+
+
+def test_a_wrong_folder_is_one_sentence_and_2(tmp_path: Path) -> None:
+    wrong = uniun("models", "list", home=tmp_path, UNIUN_DATA_DIR="~nobody-of-this-name/x")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("uniun: The environment variable UNIUN_DATA_DIR is wrong")
+    assert wrong.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_disaster_and_notices_stay_off_stdout(closed: str, tmp_path: Path) -> None:
+    for command, status in (("ask hi -m nonsense", 1), ("ask", 2), ("ask --no-such", 2), ("--version", 0)):
+        ran = subprocess.run(
+            ["sh", "-c", f'exec "{sys.executable}" -m uniun {command} {closed}'],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            env={**os.environ, "UNIUN_DATA_DIR": str(tmp_path)},
+        )
+        assert ran.returncode == status, (command, ran)
+        assert "Traceback" not in ran.stderr
+        assert "uniun: " not in ran.stdout
+
+
+INTERRUPTED_IMPORT = """
+import builtins, os, signal
+load = builtins.__import__
+def interrupted(name, *rest):
+    if name == "presentation.cli.app":
+        os.kill(os.getpid(), signal.SIGINT)
+    return load(name, *rest)
+builtins.__import__ = interrupted
+import uniun
+uniun.main()
+"""
+INTERRUPTED_EXIT = """
+import atexit, os, signal, sys, uniun
+sys.argv = ["uniun", "--version"]
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+uniun.main()
+"""
+
+
+@pytest.mark.parametrize("code", [INTERRUPTED_IMPORT, INTERRUPTED_EXIT])
+def test_ctrl_c_in_the_first_and_last_moment_is_1_without_a_traceback(code: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_S)
+    assert (ran.returncode, ran.stderr) == (1, "uniun: stopped.\n")
 
 
 def test_a_reader_that_leaves_is_no_disaster(tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+"""The first and the last moment of the program, when there is nothing yet, or no longer, to clean up.
+
+Nothing of ours is imported here: it runs before the imports, which take longer than all the rest of `--help`.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import NoReturn
+
+
+def begin() -> None:
+    """From here on Ctrl-C ends the program with a word instead of a traceback, and every standard stream is there."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not when the shell has it ignored
+        signal.signal(signal.SIGINT, stop)
+    # In this order each one gets its own descriptor, so that no file is opened under a number that C code prints to.
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """In here Ctrl-C is a `KeyboardInterrupt`, for code that has something to clean up."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not stop:
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, handler)
+    except KeyboardInterrupt:  # while an earlier one was being told of
+        stop()
+
+
+def stop(number: int = signal.SIGINT, frame: FrameType | None = None) -> NoReturn:
+    """Ends the process at once, with the status and the sentence of any other interruption."""
+    with suppress(OSError):
+        os.write(2, b"uniun: stopped.\n")
+    os._exit(1)
