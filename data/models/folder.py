@@ -21,13 +21,22 @@ class StoreFolder:
         self._holder = root / "lock-holder"
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self, work: str = "") -> Iterator[None]:
         """Raises `StoreBusy`, naming the process, if somebody writes already. The lock ends with its process.
 
-        What the operating system refuses, now or inside the block, becomes `ModelUnavailable`.
+        `work` is what the others can read about it, in `work()`. What the operating system refuses, now or inside the
+        block, becomes `ModelUnavailable`.
         """
-        with self.writing(), self._locked():
+        with self.writing(), self._locked(work):
             yield
+
+    def work(self) -> str | None:
+        """What the process that holds the lock does with it; none for a moment when it takes or leaves the lock."""
+        try:
+            _, _, work = self._holder.read_text(encoding="utf-8").partition(" ")
+        except OSError:
+            return None
+        return work
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -41,7 +50,7 @@ class StoreFolder:
             ) from error
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, work: str) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(self.root / "lock", timeout=0, thread_local=False)
         try:
@@ -49,16 +58,19 @@ class StoreFolder:
         except filelock.Timeout as error:
             holder = "unknown"
             with suppress(OSError):
-                holder = self._holder.read_text(encoding="ascii")[:20].strip()
+                holder = self._holder.read_text(encoding="utf-8").partition(" ")[0][:20] or holder
             raise StoreBusy(
                 f"The model store {self.root} is being written by process {holder}. Wait until it is done "
                 "(a pull can be stopped and resumed), then try again."
             ) from error
         try:
-            self._holder.write_text(str(os.getpid()), encoding="ascii")
+            # The note only serves the others' messages: removing a model from a full disk must not fail for it.
+            with suppress(OSError):
+                self._holder.write_text(f"{os.getpid()} {work}", encoding="utf-8")
             yield
         finally:
-            self._holder.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._holder.unlink(missing_ok=True)
             lock.release()
 
     def new_partial(self) -> Path:

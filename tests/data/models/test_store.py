@@ -168,6 +168,16 @@ def test_writers_exclude_each_other_and_readers_do_not_care(
     store.remove("mine")
 
 
+def test_a_model_is_removed_though_nobody_can_be_told_who_does_it(
+    store: FileModelStore, gguf: Path, tmp_path: Path
+) -> None:
+    store.register("mine", gguf)
+    (tmp_path / "store" / "lock-holder").mkdir()  # cannot be written, as on a full disk
+    store.remove("mine")
+    assert store.installed() == ()
+    store.register("mine", gguf)  # the lock was let go
+
+
 def test_an_installed_name_is_not_overwritten_by_registering(
     store: FileModelStore, gguf: Path, tmp_path: Path, gguf_of: Callable[..., bytes]
 ) -> None:
