@@ -13,7 +13,7 @@ from data.inference.backend import Vocabulary
 from data.inference.options import EngineOptions
 from data.inference.pieces import byte_level_piece, sentencepiece_piece
 from data.inference.release import release_memory
-from data.inference.sampling import seed32
+from data.inference.sampling import greedy, seed32
 from data.inference.threads import ThreadGovernor
 from domain.entities.llm import Sampling
 from domain.errors import EngineMissing, ModelLoadFailed
@@ -94,7 +94,7 @@ class LlamaBackend:
             self._context.synchronize()  # a GPU is still at work; the time of a chunk must include that
 
     def sample(self, sampling: Sampling, position: int) -> int:
-        if sampling.temperature == 0:
+        if greedy(sampling):
             return int(self._greedy.sample(self._context, -1))
         # A fresh chain per token keeps no state that a preemption or a new process could lose.
         chain = self._llama.LlamaSampler(self._llama.LlamaSamplerChainParams())

@@ -14,7 +14,7 @@ from data.inference.backend import Vocabulary
 from data.inference.options import DEFAULT_CONTEXT, EngineOptions
 from data.inference.pieces import byte_level_piece, sentencepiece_piece
 from data.inference.release import release_memory
-from data.inference.sampling import sample
+from data.inference.sampling import greedy, sample
 from domain.entities.llm import Sampling
 from domain.errors import EngineMissing, ModelLoadFailed
 
@@ -76,7 +76,7 @@ class MlxBackend:
             mx.eval([layer.state for layer in kv])
 
     def sample(self, sampling: Sampling, position: int) -> int:
-        if sampling.temperature == 0:
+        if greedy(sampling):
             return int(self._mx.argmax(self._last).item())
         return sample(self.logits(), sampling, position)
 

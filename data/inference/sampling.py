@@ -7,11 +7,18 @@ from domain.entities.llm import Sampling
 
 REDRAW = 1 << 62
 """Added to the position when a token is drawn a second time, so that the two draws are independent."""
+_GREEDY_BELOW = 1e-4
+"""Logits divided by less leave 32-bit floats; at this temperature the draw is the likeliest token all the same."""
+
+
+def greedy(sampling: Sampling) -> bool:
+    """Whether the likeliest token is taken."""
+    return sampling.temperature < _GREEDY_BELOW
 
 
 def sample(logits: NDArray[np.float32], sampling: Sampling, position: int) -> int:
     """Top-k, top-p and min-p on the untempered distribution, then temperature: llama.cpp's default order."""
-    if sampling.temperature == 0:
+    if greedy(sampling):
         return int(logits.argmax())
     if 0 < sampling.top_k < logits.size:
         ids = np.argpartition(logits, -sampling.top_k)[-sampling.top_k :]

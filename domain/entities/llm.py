@@ -36,7 +36,7 @@ class Sampling(Entity):
     temperature: float = Field(default=0.0, ge=0, le=5)
     """0 is greedy decoding."""
     top_p: float = Field(default=1.0, gt=0, le=1)
-    top_k: int = Field(default=0, ge=0)
+    top_k: int = Field(default=0, ge=0, le=1_000_000)
     """0 keeps every token."""
     min_p: float = Field(default=0.0, ge=0, lt=1)
     seed: int | None = Field(default=None, ge=0, lt=2**63)

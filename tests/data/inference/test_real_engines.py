@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from domain.errors import EngineError, InvalidSchema, ModelLoadFailed
-from tests.data.inference.engines import Rig, chat, engine
+from tests.data.inference.engines import GREEDY, Rig, chat, engine
 
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -44,6 +44,12 @@ def test_structured_output_obeys_its_schema_also_when_cut(real: Rig, temperature
     assert (
         real.run_in_pieces(real.job("Jane is 31. As JSON:", **fields), boundaries=3)[0].text == outcome.text
     )
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-40, 1e-5])
+def test_a_temperature_near_zero_is_greedy(real: Rig, temperature: float) -> None:
+    outcome, _ = real.run(real.job(sampling={"temperature": temperature, "seed": 1}))
+    assert outcome.text == real.whole(GREEDY).text
 
 
 @pytest.mark.parametrize(

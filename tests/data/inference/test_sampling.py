@@ -19,6 +19,11 @@ def test_temperature_zero_takes_the_likeliest() -> None:
     assert sample(LOGITS, Sampling(), 0) == 1
 
 
+@pytest.mark.parametrize("temperature", [5e-324, 1e-40, 1e-10, 1e-5, 1e-4])
+def test_a_temperature_near_zero_takes_the_likeliest(temperature: float) -> None:
+    assert {sample(LOGITS, Sampling(temperature=temperature, seed=1), at) for at in range(50)} == {1}
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
