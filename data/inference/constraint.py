@@ -11,8 +11,8 @@ from data.inference.sampling import sample
 from domain.entities.llm import Sampling
 from domain.errors import EngineMissing, InvalidSchema
 
-_WHITESPACE = r"[\x20\x0A]{1,16}"
-"""Between JSON tokens. Bounded, so that a small model cannot go on with blanks for ever."""
+_LAYOUT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+"""On one line, as `json.dumps` writes it: a small model left free spends its tokens on blanks."""
 
 
 class Grammars:
@@ -36,15 +36,15 @@ class Grammars:
                 wrapper, n_vocab=self._vocabulary.size, eos_token=sorted(self._vocabulary.end)
             )
         try:
-            grammar = llguidance.LLMatcher.grammar_from_json_schema(
-                json.dumps(schema), overrides={"whitespace_pattern": _WHITESPACE}
-            )
-        except ValueError as error:
+            grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_LAYOUT)
+        except (ValueError, RecursionError) as error:
             raise InvalidSchema(f"The JSON schema cannot be compiled: {error}") from error
-        matcher = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0)
-        if matcher.is_error():
-            raise InvalidSchema(f"The JSON schema cannot be compiled: {matcher.get_error()}")
-        return Matcher(matcher, self._vocabulary)
+        compiled = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0)
+        if compiled.is_error():
+            raise InvalidSchema(f"The JSON schema cannot be compiled: {_reason(compiled)}")
+        matcher = Matcher(compiled, self._vocabulary)
+        matcher.allowed()  # finds a schema that no JSON fulfils, such as a $ref to itself
+        return matcher
 
 
 class Matcher:
@@ -59,18 +59,40 @@ class Matcher:
             return bool(self._matcher.is_accepting())
         return bool(self._matcher.validate_tokens([token]) == 1)
 
-    def sample_allowed(self, logits: NDArray[np.float32], sampling: Sampling, position: int) -> int:
-        """Draws among the tokens that may come next; overwrites `logits`."""
+    def allowed(self) -> NDArray[np.uint8]:
+        """1 for each token that may come next, else 0. Raises `InvalidSchema` if there is none."""
         bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
-        allowed = np.unpackbits(bits, bitorder="little")[: logits.size]
+        self._check()
+        return np.unpackbits(bits, bitorder="little")
+
+    def sample_allowed(self, logits: NDArray[np.float32], sampling: Sampling, position: int) -> int:
+        """Draws among the tokens that may come next; overwrites `logits`. Raises `InvalidSchema` if there is none."""
+        allowed = self.allowed()[: logits.size]
         logits[: allowed.size][allowed == 0] = -np.inf
         logits[allowed.size :] = -np.inf
         return sample(logits, sampling, position)
 
     def consume(self, token: int) -> bool:
-        """Takes a token that is allowed; true when the output is complete and nothing more may come."""
+        """Takes a token that is allowed; true when the output is complete and nothing more may come.
+
+        Raises `InvalidSchema` when the schema is too complex for the matcher.
+        """
         self._matcher.consume_token(token)
+        self._check()
         return bool(self._matcher.is_stopped())
+
+    def _check(self) -> None:
+        """A matcher in an error state also says that it has stopped: such an output must not pass for complete."""
+        if self._matcher.is_error():
+            raise InvalidSchema(
+                f"The JSON schema leaves no valid output ({_reason(self._matcher)}). "
+                "Look for a $ref that leads back to itself, or for rules that exclude each other."
+            )
+
+
+def _reason(matcher: Any) -> str:
+    """The first line; dumps of the parser's state may follow it."""
+    return str(matcher.get_error()).strip().split("\n", 1)[0]
 
 
 class _TokenTable:

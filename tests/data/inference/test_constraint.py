@@ -26,6 +26,14 @@ PERSON: dict[str, object] = {
 }
 
 
+def nested(levels: int) -> dict[str, object]:
+    """Arrays within arrays."""
+    schema: dict[str, object] = {"type": "integer"}
+    for _ in range(levels):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
 def consumed(matcher: Matcher, text: str) -> tuple[int, bool]:
     """How many bytes are allowed, and whether the output is then complete."""
     complete = False
@@ -39,8 +47,8 @@ def consumed(matcher: Matcher, text: str) -> tuple[int, bool]:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"name":"Bo","tags":[]}',
-        '{ "name": "é\\n🌱", "tags": [1,\n    22] }',
+        '{"name": "Bo", "tags": []}',
+        '{"name": "é\\n🌱", "tags": [1, 22]}',
         json.dumps({"name": "", "tags": [0]}),
     ],
 )
@@ -52,9 +60,13 @@ def test_valid_output_is_allowed_and_complete_at_its_last_byte(text: str) -> Non
     ("text", "allowed"),
     [
         ('{"nome"', 3),
-        ('{"name":7', 8),
-        ('{"name":"a","tags":[]}x', 22),
-        ("{" + " " * 40, 17),
+        ('{"name": 7', 9),
+        ('{"name": "a", "tags": []}x', 25),
+        ('{"name":"a"', 8),
+        ('{"name":  "a"', 9),
+        ('{"name": "a",\n', 13),
+        ('{"name": "a", "tags": [1,2]', 25),
+        ("{ ", 1),
         ("{\t", 1),
         ("\n", 0),
     ],
@@ -90,8 +102,45 @@ def test_a_draw_among_the_allowed_keeps_their_proportions() -> None:
         {"type": "object", "properties": 7},
         {"enum": []},
         {"type": "integer", "minimum": 5, "maximum": 4},
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#"}]},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+        {"type": "object", "properties": {"\ud800": {"type": "integer"}}},
+        {"const": "\ud800"},
+        {"type": "integer", "minimum": float("nan")},
+        nested(400),
+        nested(100_000),
     ],
 )
 def test_a_schema_that_cannot_be_compiled_is_refused(schema: dict[str, object]) -> None:
-    with pytest.raises(InvalidSchema):
+    with pytest.raises(InvalidSchema, match="JSON schema"):
         Grammars(BYTES).matcher(schema)
+
+
+def test_a_schema_that_ends_nowhere_is_found_out_where_the_output_cannot_go_on() -> None:
+    matcher = Grammars(BYTES).matcher(
+        {
+            "type": "object",
+            "properties": {"x": {"$ref": "#/$defs/a"}},
+            "required": ["x"],
+            "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
+        }
+    )
+    assert consumed(matcher, '{"x": 1')[0] == 6
+    with pytest.raises(InvalidSchema, match="no valid output"):
+        matcher.sample_allowed(np.zeros(257, np.float32), Sampling(), 0)
+
+
+def test_a_recursive_schema_that_can_end_is_followed() -> None:
+    tree: dict[str, object] = {
+        "type": "object",
+        "properties": {"next": {"$ref": "#"}},
+        "additionalProperties": False,
+    }
+    text = '{"next": {"next": {}}}'
+    assert consumed(Grammars(BYTES).matcher(tree), text) == (len(text), True)
+
+
+def test_a_token_that_is_not_allowed_never_completes_the_output() -> None:
+    with pytest.raises(InvalidSchema):
+        Grammars(BYTES).matcher(PERSON).consume(ord("x"))
