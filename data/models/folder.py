@@ -33,10 +33,10 @@ class StoreFolder:
     def work(self) -> str | None:
         """What the process that holds the lock does with it; none for a moment when it takes or leaves the lock."""
         try:
-            _, _, work = self._holder.read_text(encoding="utf-8").partition(" ")
+            _, written, work = self._holder.read_text(encoding="utf-8").partition(" ")
         except OSError:
             return None
-        return work
+        return work if written else None
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -7,9 +7,12 @@ partial/                        unfinished work: swept, or resumed, by the next 
 lock, lock-holder               held while something is written
 """
 
+import asyncio
 import difflib
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from data.clock import Clock
@@ -22,7 +25,11 @@ from data.models.pull import Pull
 from data.models.space import FreeBytes, free_bytes
 from data.models.threads import after, in_thread
 from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress
-from domain.errors import InvalidRequest, ModelDamaged, ModelError, UnknownModel
+from domain.errors import InvalidRequest, ModelDamaged, ModelError, StoreBusy, UnknownModel
+
+_LOOKS_PER_S = 5
+_WAIT_S = 6 * 3600
+"""For another process that fetches the same model; a large one takes hours on a slow line."""
 
 
 class FileModelStore:
@@ -91,26 +98,56 @@ class FileModelStore:
 
     async def pull(self, name: str, progress: Callable[[PullProgress], None]) -> InstalledModel:
         offer = self._offer(name)
-        if (self._models / folder_name(name)).exists():
-            try:
-                model = await self.verify(name, progress)
-            except ModelDamaged:
-                if offer is None or self._is_registered(name):
-                    raise
-            else:
-                progress(
-                    PullProgress(stage="done", done_bytes=model.size_bytes, total_bytes=model.size_bytes)
-                )
-                return model
-        if offer is None:
-            raise self._unknown(name)
-        with self._folder.exclusive():
-            self._folder.sweep()
-            manifest = await Pull(name, offer, self._folder, self._clock, self._free, progress).run(
-                self._place(name)
-            )
-        progress(PullProgress(stage="done", done_bytes=manifest.size_bytes, total_bytes=manifest.size_bytes))
-        return self.get(name)
+        model = await self._present(name, offer, progress)
+        if model is None:
+            if offer is None:
+                raise self._unknown(name)
+            async with self._turn(name, progress) as waited:
+                model = await self._present(name, offer, progress) if waited else None
+                if model is None:
+                    self._folder.sweep()
+                    await Pull(name, offer, self._folder, self._clock, self._free, progress).run(
+                        self._place(name)
+                    )
+                    model = self.get(name)
+        progress(PullProgress(stage="done", done_bytes=model.size_bytes, total_bytes=model.size_bytes))
+        return model
+
+    async def _present(
+        self, name: str, offer: Offer | None, progress: Callable[[PullProgress], None]
+    ) -> InstalledModel | None:
+        """The model if every file is as it should be, none if it must be fetched."""
+        if not (self._models / folder_name(name)).exists():
+            return None
+        try:
+            return await self.verify(name, progress)
+        except ModelDamaged:
+            if offer is None or self._is_registered(name):
+                raise
+            return None
+
+    @asynccontextmanager
+    async def _turn(self, name: str, progress: Callable[[PullProgress], None]) -> AsyncIterator[bool]:
+        """Holds the lock; says whether it had to wait for another process that fetched `name`.
+
+        Raises `StoreBusy` if somebody does something else.
+        """
+        work = f"pull {name}"
+        untold = 0
+        with ExitStack() as stack:
+            for look in itertools.count():
+                try:
+                    stack.enter_context(self._folder.exclusive(work))
+                    break
+                except StoreBusy:
+                    theirs = self._folder.work()
+                    untold = untold + 1 if theirs is None else 0
+                    if theirs not in (work, None) or untold > _LOOKS_PER_S or look > _WAIT_S * _LOOKS_PER_S:
+                        raise
+                    if theirs is not None:
+                        progress(PullProgress(stage="wait", done_bytes=0))
+                    await asyncio.sleep(1 / _LOOKS_PER_S)
+            yield look > 0
 
     def register(self, name: str, path: Path) -> InstalledModel:
         place = self._place(name)
@@ -118,7 +155,12 @@ class FileModelStore:
             raise InvalidRequest(
                 f"{name} is a name of the catalogue. Register your model under another name."
             )
-        path = path.expanduser().resolve()
+        try:
+            path = path.expanduser().resolve()
+        except (RuntimeError, OSError) as error:  # no such home folder, a circle of links
+            raise InvalidRequest(
+                f"{path} leads nowhere: {error}. Give an MLX folder or a .gguf file."
+            ) from None
         if not path.exists():
             raise ModelDamaged(f"{path} does not exist. Give an MLX folder or a .gguf file.")
         is_gguf = path.is_file()
@@ -256,6 +298,8 @@ class FileModelStore:
         return f"`uniun models pull {manifest.name}` repairs it."
 
     def _unknown(self, name: str) -> UnknownModel:
+        if any(offer.entry.name == name for offer in self._offers):
+            return UnknownModel(f"The model {name} is not installed. Fetch it with: uniun models pull {name}")
         names = sorted(
             {offer.entry.name for offer in self._offers} | {model.name for model in self.installed()}
         )

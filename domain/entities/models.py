@@ -44,8 +44,11 @@ class InstalledModel(Entity):
 
 
 class PullProgress(Entity):
-    """One step of a pull. `total_bytes` is none when the source does not say."""
+    """One step of a pull; `wait` is for another process that fetches the same model.
 
-    stage: Literal["download", "check", "unpack", "convert", "done"]
+    `total_bytes` is none when the source does not say.
+    """
+
+    stage: Literal["wait", "download", "check", "unpack", "convert", "done"]
     done_bytes: int = Field(ge=0)
     total_bytes: int | None = None

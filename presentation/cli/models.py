@@ -65,7 +65,7 @@ def remove(models: ModelsController, name: str) -> None:
 
 def add(models: ModelsController, name: str, path: Path) -> None:
     """Registers a folder or a file."""
-    write(f"{_described(models.add(name, path.expanduser()))} is registered.\n")
+    write(f"{_described(models.add(name, path))} is registered.\n")
 
 
 def show_processes(models: ModelsController) -> None:

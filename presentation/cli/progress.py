@@ -22,6 +22,7 @@ from presentation.controllers.models import ModelsController
 PATIENCE_S = 1.0
 """Shorter waits are not worth a word."""
 _STAGES = {
+    "wait": "another uniun is fetching",
     "download": "fetching",
     "check": "checking",
     "unpack": "unpacking",
@@ -85,21 +86,22 @@ class WaitingLine:
 
 async def ensure(models: ModelsController, name: str | None) -> InstalledModel:
     """The model to use; the default one is fetched, with a bar, when it is not there."""
-    with _pull_bar() as report:
+    with _pull_bar(tell_ready=True) as report:
         return await models.ensure(name, report)
 
 
 async def pull(models: ModelsController, name: str) -> InstalledModel:
     """Fetches a model with a bar."""
-    with _pull_bar() as report:
+    with _pull_bar(tell_ready=False) as report:
         return await models.pull(name, report)
 
 
 class _PullBar:
     """Appears with the first report: a model that is there already shows nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tell_ready: bool) -> None:
         self._console = err()
+        self._tell_ready = tell_ready
         self._progress: Progress | None = None
         self._stage = ""
 
@@ -110,9 +112,15 @@ class _PullBar:
         if step.stage != self._stage:
             self._stage = step.stage
             if not self._console.is_terminal:
-                say(f"{_STAGES[step.stage]} the model…" if step.stage != "done" else "the model is ready.")
+                self._tell()
             self._progress.reset(self._task, total=step.total_bytes, description=_STAGES[step.stage])
         self._progress.update(self._task, completed=step.done_bytes, total=step.total_bytes)
+
+    def _tell(self) -> None:
+        if self._stage != "done":
+            say(f"{_STAGES[self._stage]} the model…")
+        elif self._tell_ready:
+            say("the model is ready.")
 
     def _open(self) -> Progress:
         progress = Progress(
@@ -134,8 +142,8 @@ class _PullBar:
 
 
 @contextmanager
-def _pull_bar() -> Iterator[_PullBar]:
-    bar = _PullBar()
+def _pull_bar(*, tell_ready: bool) -> Iterator[_PullBar]:
+    bar = _PullBar(tell_ready=tell_ready)
     try:
         yield bar
     finally:

