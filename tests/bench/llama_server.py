@@ -4,11 +4,14 @@ As a program, `python -m tests.bench.llama_server GGUF THREADS CONTEXT` serves u
 """
 
 import asyncio
+import ctypes.util
+import importlib.util
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -73,15 +76,32 @@ async def serving(
 ) -> AsyncIterator[Peer]:
     """`gguf` is absolute. Raises `EngineError` if the server cannot be started."""
     arguments = (str(gguf), str(threads), str(context_tokens))
-    async with child("tests.bench.llama_server", *arguments, environment=environment) as process:
-        assert process.stdout is not None
-        async with asyncio.timeout(START_LIMIT_S):
-            url = (await process.stdout.readline()).decode().strip()
-        if not url:
-            raise EngineError(
-                "llama-server could not be started. Install xllamacpp, which the dependency group bench holds."
-            )
-        yield Peer(url, clock)
+    with _openmp() as folder:
+        libraries = {"LD_LIBRARY_PATH": folder} if folder else {}
+        async with child(
+            "tests.bench.llama_server", *arguments, environment={**environment, **libraries}
+        ) as process:
+            assert process.stdout is not None
+            async with asyncio.timeout(START_LIMIT_S):
+                url = (await process.stdout.readline()).decode().strip()
+            if not url:
+                raise EngineError(
+                    "llama-server could not be started. Install xllamacpp, which the dependency group bench holds."
+                )
+            yield Peer(url, clock)
+
+
+@contextmanager
+def _openmp() -> Iterator[str | None]:
+    """xllamacpp wants the system's OpenMP library; where there is none, a folder with the one that cyllama brings."""
+    spec = importlib.util.find_spec("cyllama")
+    if ctypes.util.find_library("gomp") or spec is None or spec.origin is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for library in Path(spec.origin).parents[1].glob("cyllama.libs/libgomp*"):
+            (Path(folder) / "libgomp.so.1").symlink_to(library)
+        yield folder
 
 
 def _serve(gguf: str, threads: int, context_tokens: int) -> None:
