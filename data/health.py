@@ -25,6 +25,8 @@ _ENGINE_MODULE = "data.inference.engine"
 _FREE_BYTES = 2_000_000_000
 """Less free disk than this is worth a warning: a small model and its conversion need about half of it."""
 _COMMAND_CHARS = 60
+_ADOPTERS = ("init", "systemd", "launchd", "tini", "dumb-init", "docker-init")
+"""What takes over processes whose parent has ended."""
 
 
 class MachineHealth:
@@ -58,10 +60,14 @@ class MachineHealth:
                 if process.uids().real != os.getuid() or _ENGINE_MODULE not in process.cmdline():
                     continue
                 parent = process.parent()
+                served = parent.cmdline() if parent else []
+                adopted = parent and (parent.pid == 1 or parent.name() in _ADOPTERS)
+                if adopted and not any("uniun" in word for word in served):
+                    served = []  # its own parent is gone
                 found.append(
                     EngineProcess(
                         pid=process.pid,
-                        parent=" ".join(parent.cmdline())[-_COMMAND_CHARS:] if parent else "nobody",
+                        parent=" ".join(served)[-_COMMAND_CHARS:],
                         memory_bytes=process.memory_info().rss,
                         running_s=max(0.0, self._clock.now().timestamp() - process.create_time()),
                     )
@@ -117,13 +123,21 @@ class MachineHealth:
                 area="model",
                 state="fail",
                 text=str(error),
-                mend=f"uniun models rm {name}, then uniun models pull {name}",
+                mend=self._repair(name),
             )
         return Finding(
             area="model",
             state="ok",
             text=f"{name}, the default: every file is as it should be ({model.size_bytes / 1e6:.0f} MB)",
         )
+
+    def _repair(self, name: str) -> str:
+        """The user's own files cannot be fetched."""
+        if self._store.is_registered(name):
+            return f"Put its files back, or register it again: uniun models add {name} PATH"
+        if self._store.can_be_pulled(name):
+            return f"uniun models rm {name}, then uniun models pull {name}"
+        return f"uniun models rm {name}, then uniun models add {name} PATH"
 
     def _memory(self) -> Finding:
         memory = psutil.virtual_memory()
@@ -134,7 +148,9 @@ class MachineHealth:
         except UniunError:
             needed = 0
         cores = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
-        text = f"{memory.available / 1e9:.1f} GB free of {memory.total / 1e9:.1f} GB, {cores} cores; the default model needs {needed / 1e9:.1f} GB"
+        text = f"{memory.available / 1e9:.1f} GB free of {memory.total / 1e9:.1f} GB, {cores} cores"
+        if needed:
+            text += f"; the default model needs {needed / 1e9:.1f} GB"
         if memory.available < needed:
             return Finding(
                 area="memory", state="warn", text=text, mend="Close other programs, or use a smaller model."

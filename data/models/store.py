@@ -122,7 +122,7 @@ class FileModelStore:
         try:
             return await self.verify(name, progress)
         except ModelDamaged:
-            if offer is None or self._is_registered(name):
+            if offer is None or self.is_registered(name):
                 raise
             return None
 
@@ -179,7 +179,7 @@ class FileModelStore:
             registered=found.folder,
         )
         with self._folder.exclusive():
-            if place.exists() and not self._is_registered(name):
+            if place.exists() and not self.is_registered(name):
                 raise InvalidRequest(f"{name} is installed already. Remove it first, or choose another name.")
             place.mkdir(parents=True, exist_ok=True)
             write_atomically(place / FILE_NAME, manifest.model_dump_json(indent=2))
@@ -195,7 +195,7 @@ class FileModelStore:
     def remove(self, name: str) -> int:
         offer = self._offer(name)
         with self._folder.exclusive():
-            owned = [] if self._is_registered(name) else [self._place(name)]
+            owned = [] if self.is_registered(name) else [self._place(name)]
             if offer is not None and offer.repository is not None:
                 owned.append(self._folder.resumable_partial(folder_name(offer.repository)))
             # A registered model has but its manifest in the store, and that counts for nothing.
@@ -221,7 +221,12 @@ class FileModelStore:
             raise self._unknown(name)
         return manifest
 
-    def _is_registered(self, name: str) -> bool:
+    def can_be_pulled(self, name: str) -> bool:
+        """Whether there is a source for it."""
+        return self._offer(name) is not None
+
+    def is_registered(self, name: str) -> bool:
+        """Whether it is a model that the user keeps elsewhere; false if its manifest does not say."""
         try:
             return self._manifest(name).registered is not None
         except ModelError:

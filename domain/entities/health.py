@@ -22,6 +22,6 @@ class EngineProcess(Entity):
 
     pid: int
     parent: str
-    """Command line of the program that it works for, shortened."""
+    """Command line of the program that it works for, shortened; empty when that is gone."""
     memory_bytes: int
     running_s: float

@@ -38,6 +38,13 @@ async def _trial(openers: Openers) -> Finding:
             text=str(error),
             mend="Mend what is marked above, then try again.",
         )
+    if result.usage.completion_tokens == 0:
+        return Finding(
+            area="generation",
+            state="fail",
+            text=f"{model.name} ended its answer before the first token",
+            mend="Try another model: uniun models list, then uniun models use NAME.",
+        )
     return Finding(area="generation", state="ok", text=f"{model.name}: {describe(result)}")
 
 

@@ -80,7 +80,7 @@ def show_processes(models: ModelsController) -> None:
             str(process.pid),
             size(process.memory_bytes),
             _duration(process.running_s),
-            printable(process.parent),
+            printable(process.parent) or f"nothing: an orphan; end it with: kill {process.pid}",
         )
     console = out()
     console.print(table)

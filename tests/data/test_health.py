@@ -1,4 +1,5 @@
 import asyncio
+import json
 from pathlib import Path
 
 import psutil
@@ -66,6 +67,56 @@ def test_a_folder_that_cannot_be_used_is_named(empty: FileModelStore, tmp_path: 
     (folder,) = of("folder", findings(machine(empty, EngineOptions(), tmp_path / "file" / "data")))
     assert folder.state == "fail"
     assert str(tmp_path / "file") in folder.text
+
+
+def test_own_files_that_are_gone_are_not_to_be_pulled(
+    empty: FileModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "models" / "models" / "mine"
+    place.mkdir(parents=True)
+    manifest = {
+        "name": "mine",
+        "source": "registered",
+        "licence": "unknown",
+        "added": "2026-01-01T00:00:00Z",
+        "context_tokens": 128,
+        "gguf": "gone.gguf",
+        "registered": str(tmp_path),
+        "files": [{"path": "gone.gguf", "size_bytes": 7}],
+    }
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "models" / "settings.json").write_text('{"default": "mine"}')
+    for damaged in (False, True):
+        if damaged:
+            (place / "manifest.json").write_text("{")
+        found = findings(machine(empty, EngineOptions()))
+        (model,), (memory,) = of("model", found), of("memory", found)
+        assert model.state == "fail"
+        assert "uniun models add mine PATH" in model.mend
+        assert "pull" not in model.mend
+        assert "needs" not in memory.text
+
+
+def test_an_engine_that_init_has_taken_over_works_for_nothing(
+    empty: FileModelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Init(psutil.Process):
+        def name(self) -> str:
+            return "systemd"
+
+        def cmdline(self) -> list[str]:
+            return ["/sbin/init", "splash"]
+
+    class Orphan(psutil.Process):
+        def cmdline(self) -> list[str]:
+            return ["python", "-m", health._ENGINE_MODULE]
+
+        def parent(self) -> psutil.Process:
+            return Init()
+
+    monkeypatch.setattr(psutil, "process_iter", lambda: iter([Orphan()]))
+    (process,) = machine(empty, EngineOptions()).engine_processes()
+    assert process.parent == ""
 
 
 @pytest.mark.model

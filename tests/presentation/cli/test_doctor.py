@@ -32,3 +32,10 @@ def test_run_generates() -> None:
     result = CliRunner().invoke(build_app(broken), ["doctor", "--run"])
     assert result.exit_code == 1
     assert "No engine." in result.stdout
+
+
+def test_a_model_that_says_nothing_is_not_ok() -> None:
+    silent = fake_openers(ScriptedCoordinator(answer()))
+    result = CliRunner().invoke(build_app(silent), ["doctor", "--run"])
+    assert result.exit_code == 1
+    assert "before the first token" in result.stdout

@@ -40,3 +40,9 @@ def test_ps_shows_engines_and_does_not_claim_to_know_more() -> None:
     for words in ("4711", "300.0 MB", "1 min 15 s", "uniun chat"):
         assert words in shown
     assert "No engine is running" in models("ps", store=MemoryStore()).stdout
+
+
+def test_an_engine_whose_program_is_gone_is_an_orphan() -> None:
+    process = EngineProcess(pid=4711, parent="", memory_bytes=1, running_s=1)
+    shown = models("ps", store=MemoryStore(), health=FixedHealth(processes=(process,))).stdout
+    assert "an orphan; end it with: kill 4711" in shown
