@@ -21,7 +21,7 @@ from domain.errors import EngineError, ModelError, ModelLoadFailed, UniunError, 
 _ENGINES = {"llama.cpp": ("cyllama", "cyllama.llama.llama_cpp"), "mlx": ("mlx-lm", "mlx.core, mlx_lm")}
 """Engine to its package and to what must be importable."""
 _IMPORT_LIMIT_S = 60.0
-_ENGINE_MODULE = "data.inference.engine"
+_ENGINE_MODULE = "data.inference.start"
 _FREE_BYTES = 2_000_000_000
 """Less free disk than this is worth a warning: a small model and its conversion need about half of it."""
 _COMMAND_CHARS = 60

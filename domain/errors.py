@@ -10,13 +10,14 @@ class InvalidRequest(UniunError):
 
 
 class PromptTooLong(InvalidRequest):
-    """The prompt does not fit the model's context."""
+    """The prompt does not fit the model's context; `at_least` when `prompt_tokens` is a lower bound."""
 
-    def __init__(self, prompt_tokens: int, context_tokens: int) -> None:
+    def __init__(self, prompt_tokens: int, context_tokens: int, *, at_least: bool = False) -> None:
         self.prompt_tokens = prompt_tokens
         self.context_tokens = context_tokens
+        self.at_least = at_least
         super().__init__(
-            f"The prompt has {prompt_tokens} tokens, but the model's context holds {context_tokens} "
+            f"The prompt has {'at least ' if at_least else ''}{prompt_tokens} tokens, but the model's context holds {context_tokens} "
             "with room for at least one token of answer. Shorten the prompt or use a model with a longer context."
         )
 

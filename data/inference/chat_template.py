@@ -16,23 +16,13 @@ from domain.errors import InvalidRequest
 
 _SEAM = "\ufdd0"
 """A Unicode noncharacter: never in real text, so it can mark where tokens must not form."""
-_TEMPLATE_ERRORS = (
-    jinja2.TemplateError,
-    TypeError,
-    ValueError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
-"""What a template, which is a program from a file, can raise."""
 
 
 class ChatTemplate:
-    """Renders with the template, then tokenizes so that control tokens come from the template alone.
+    """Renders with the template, cut so that control tokens come from the template alone.
 
     A control token's text inside a message gets a seam after its first character. The rendered prompt is cut at the
-    seams and the parts are tokenized apart, so that text becomes ordinary tokens; any other text is tokenized as if
+    seams and the parts are to be tokenized apart, so that text becomes ordinary tokens; any other text is tokenized as if
     nothing had been done.
     """
 
@@ -49,8 +39,8 @@ class ChatTemplate:
         )
         self._compiled: jinja2.Template | None = None
 
-    def tokens(self, messages: Sequence[Message]) -> list[int]:
-        """Raises `InvalidRequest` when there is no template or the template refuses the messages."""
+    def parts(self, messages: Sequence[Message]) -> list[str]:
+        """The prompt, to be tokenized part by part. Raises `InvalidRequest` when there is no template or the template refuses the messages."""
         source = self._vocabulary.template
         if source is None:
             raise InvalidRequest(
@@ -69,10 +59,11 @@ class ChatTemplate:
                 tools=None,
                 documents=None,
             )
-        except _TEMPLATE_ERRORS as error:
-            raise InvalidRequest(f"The model's chat template refuses these messages: {error}") from error
-        ids = [token for part in text.split(_SEAM) for token in self._vocabulary.encode(part, True)]
-        return with_bos(ids, self._vocabulary)
+            text.encode()  # a template can render half a character, which no tokenizer takes
+        except Exception as error:  # a template is a program from a file and can raise anything
+            reason = str(error) or type(error).__name__
+            raise InvalidRequest(f"The model's chat template refuses these messages: {reason}") from error
+        return text.split(_SEAM)
 
     def _shield(self, content: str) -> str:
         content = content.replace(_SEAM, "")

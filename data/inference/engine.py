@@ -1,13 +1,11 @@
-"""The engine process: `python -m data.inference.engine`, JSON lines on stdin and stdout.
+"""The engine process (begun by `data.inference.start`): JSON lines on stdin and stdout.
 
 The main thread does all model work. A second thread reads stdin, so that a stop is seen at the next boundary and the
 parent's death (end of file) ends this process whatever the main thread does.
 """
 
-import ctypes
 import os
 import queue
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -24,13 +22,12 @@ from data.inference import protocol
 from data.inference.backend import Backend
 from data.inference.options import EngineOptions
 from data.inference.protocol import Line
-from data.inference.token_loop import TokenLoop
+from data.inference.token_loop import TokenLoop, check_logits
 from domain.entities.llm import Sampling
-from domain.errors import EngineError, EngineMissing, ModelLoadFailed, UniunError
+from domain.errors import EngineError, EngineMissing, ModelDamaged, ModelLoadFailed, UniunError
 from domain.repositories.inference_runner import RunnerJob
 
 _MAX_INBOX = 100_000
-_PR_SET_PDEATHSIG = 1
 
 
 class Engine:
@@ -43,7 +40,10 @@ class Engine:
         self._loop: TokenLoop | None = None
 
     def answer(self, line: Line) -> None:
-        """Ends the process on a line that makes no sense; what else it raises means that the process is broken."""
+        """Ends the process on a line that makes no sense; what it raises means that the process is broken.
+
+        A job or a model that fails, however it fails, is answered with a `UniunError`.
+        """
         try:
             call, work = line.get("id"), self._read(line)
         except (KeyError, TypeError, ValidationError) as error:
@@ -61,7 +61,7 @@ class Engine:
         match line["do"]:
             case "load":
                 options = EngineOptions.model_validate(line["options"])
-                return partial(self._load, line["backend"], Path(line["path"]), options)
+                return partial(self._load, line["model"], line["backend"], Path(line["path"]), options)
             case "run":
                 job = RunnerJob.model_validate(line["job"])
                 return partial(self._run, line["id"], job, [int(token) for token in line["produced"]])
@@ -73,16 +73,18 @@ class Engine:
                 return _sign_of_life
         raise KeyError(line["do"])
 
-    def _load(self, name: str, path: Path, options: EngineOptions) -> Line:
+    def _load(self, model: str, name: str, path: Path, options: EngineOptions) -> Line:
         self._unload()
         before, start = _resident_bytes(), self._clock.monotonic()
         backend = _open(name, path, options, self._clock)
         try:
-            _warm_up(backend)
-        except (ValueError, RuntimeError, MemoryError) as error:
+            _warm_up(backend, model, path)
+            self._loop = TokenLoop(backend, options, self._clock)
+        except BaseException as error:
             backend.close()
+            if isinstance(error, UniunError) or not isinstance(error, Exception):
+                raise
             raise ModelLoadFailed(f"{name} loaded {path}, but the model does not run: {error}") from error
-        self._loop = TokenLoop(backend, options, self._clock)
         return {
             "engine": backend.name,
             "context_tokens": backend.context_tokens,
@@ -130,9 +132,19 @@ def _open(backend: str, path: Path, options: EngineOptions, clock: Clock) -> Bac
     raise EngineMissing(f"No engine is called {backend!r}. Use mlx or llama.cpp.")
 
 
-def _warm_up(backend: Backend) -> None:
-    """One token: touches all weights, so that the first job is not slow and a broken model fails at its load."""
+def _warm_up(backend: Backend, model: str, path: Path) -> None:
+    """One token: touches all weights, so that the first job is not slow and a broken model fails at its load.
+
+    Raises `ModelDamaged`.
+    """
     backend.evaluate(0, [backend.vocabulary.bos or 0], 0, want_logits=True)
+    try:
+        check_logits(backend)
+    except EngineError as error:
+        raise ModelDamaged(
+            f"The weights of {model} in {path} are damaged. {error} Fetch them again with `uniun models pull {model}`, "
+            "or put the undamaged file back."
+        ) from error
     backend.sample(Sampling(), 0)
     backend.clear(0)
 
@@ -175,18 +187,8 @@ def _last_words(kind: type[BaseException], error: BaseException, trace: Tracebac
     os._exit(1)
 
 
-def _die_with_parent() -> None:
-    """On Linux the kernel sees to it, even if native code hangs with the interpreter lock held."""
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(0)
-
-
 def main() -> None:
     sys.excepthook = _last_words
-    _die_with_parent()
     # Native code prints to file descriptor 1; the protocol gets a descriptor of its own.
     pipe = os.dup(1)
     os.dup2(2, 1)
@@ -203,7 +205,3 @@ def main() -> None:
     engine = Engine(send, stops, SystemClock())
     while True:
         engine.answer(inbox.get())
-
-
-if __name__ == "__main__":
-    main()

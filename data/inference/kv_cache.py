@@ -61,6 +61,11 @@ class KvCache:
             if slot.job_id == job_id:
                 slot.job_id = None
 
+    def drop(self, job_id: str) -> None:
+        """The job failed: its state is not to be trusted."""
+        for slot in [slot for slot in self._slots if slot.job_id == job_id]:
+            self._drop(slot)
+
     def _find(self, job_id: str, cache_key: str, tokens: Sequence[int]) -> Slot | None:
         for slot in self._slots:
             if slot.job_id == job_id:

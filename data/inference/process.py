@@ -13,7 +13,8 @@ from data.inference import protocol
 from data.inference.protocol import Line
 from domain.errors import EngineLost
 
-COMMAND = (sys.executable, "-m", "data.inference.engine")
+COMMAND = (sys.executable, "-m", "data.inference.start")
+"""Followed by the process id of the parent."""
 ENVIRONMENT = {"GOMP_SPINCOUNT": "20000"}
 """llama.cpp's threads meet at a barrier hundreds of times per token. How long one spins there before it sleeps decides
 what a busy machine does to it. Measured on two quiet cores, decode tokens per second: the default 101, 20,000 spins 101,
@@ -39,6 +40,7 @@ class EngineProcess:
         try:
             process = await asyncio.create_subprocess_exec(
                 *COMMAND,
+                str(os.getpid()),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

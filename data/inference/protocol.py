@@ -8,6 +8,7 @@ from domain.errors import (
     EngineMissing,
     InvalidRequest,
     InvalidSchema,
+    ModelDamaged,
     ModelLoadFailed,
     PromptTooLong,
     UniunError,
@@ -21,7 +22,7 @@ prefilled tokens, prompt tokens, tokens done, the new token or none, new text), 
 
 _ERRORS: dict[str, type[UniunError]] = {
     kind.__name__: kind
-    for kind in (EngineError, EngineMissing, InvalidRequest, InvalidSchema, ModelLoadFailed)
+    for kind in (EngineError, EngineMissing, InvalidRequest, InvalidSchema, ModelDamaged, ModelLoadFailed)
 }
 
 
@@ -41,12 +42,13 @@ def decode(raw: bytes) -> Line:
 
 def error_to_line(error: UniunError) -> Line:
     if isinstance(error, PromptTooLong):
-        return {"kind": "PromptTooLong", "numbers": [error.prompt_tokens, error.context_tokens]}
+        numbers = [error.prompt_tokens, error.context_tokens]
+        return {"kind": "PromptTooLong", "numbers": numbers, "at_least": error.at_least}
     return {"kind": type(error).__name__, "message": str(error)}
 
 
 def error_from_line(line: Line) -> UniunError:
     if line["kind"] == "PromptTooLong":
         prompt_tokens, context_tokens = line["numbers"]
-        return PromptTooLong(prompt_tokens, context_tokens)
+        return PromptTooLong(prompt_tokens, context_tokens, at_least=line["at_least"])
     return _ERRORS.get(line["kind"], EngineError)(line["message"])

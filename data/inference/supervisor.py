@@ -74,6 +74,7 @@ class EngineRunner:
         process = await self._started()
         line = {
             "do": "load",
+            "model": model,
             "backend": backend,
             "path": str(path.resolve()),
             "options": self._options.model_dump(),

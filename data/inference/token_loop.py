@@ -1,6 +1,9 @@
 """The token loop: prefill in chunks, decode token by token, stop at any boundary, resume from what is kept."""
 
+from functools import cached_property
 from typing import Protocol
+
+import numpy as np
 
 from data.clock import Clock
 from data.inference.backend import Backend
@@ -10,8 +13,11 @@ from data.inference.kv_cache import KvCache, Slot
 from data.inference.options import EngineOptions
 from data.inference.prefill import ChunkSizer
 from data.inference.sequence import Sequence
-from domain.errors import EngineError, InvalidRequest, PromptTooLong
+from domain.errors import EngineError, InvalidRequest, PromptTooLong, UniunError
 from domain.repositories.inference_runner import RunnerJob, RunnerOutcome
+
+_CHECK_EVERY_TOKENS = 32
+"""And at the end of an answer. NaN in the KV state stays there, so that looking seldom finds it too; a look takes 3 ms."""
 
 
 class AtBoundary(Protocol):
@@ -39,9 +45,27 @@ class TokenLoop:
     def run(self, job: RunnerJob, produced: list[int], at_boundary: AtBoundary) -> RunnerOutcome:
         """Starts or resumes the job; `produced` are its tokens so far, in case this process has not seen it.
 
-        Raises `InvalidRequest` and its kind before anything is evaluated, `EngineError` if the model fails.
+        Raises `InvalidRequest` and its kind when the job is to blame, else `EngineError`; nothing of the job is kept
+        then, and the other jobs go on.
         """
-        sequence = self._sequences.get(job.id) or self._begin(job, produced)
+        try:
+            return self._run(job, produced, at_boundary)
+        except BaseException as error:
+            self._sequences.pop(job.id, None)
+            self._kv.drop(job.id)
+            if isinstance(error, UniunError) or not isinstance(error, Exception):
+                raise
+            raise EngineError(f"{self._backend.name} failed on job {job.id}: {_named(error)}") from error
+
+    def _run(self, job: RunnerJob, produced: list[int], at_boundary: AtBoundary) -> RunnerOutcome:
+        sequence = self._sequences.get(job.id)
+        if sequence is None:
+            try:
+                sequence = self._begin(job, produced)
+            except UniunError:
+                raise
+            except Exception as error:
+                raise InvalidRequest(f"Job {job.id} cannot be begun: {_named(error)}") from error
         self._sequences[job.id] = sequence
         slot = self._kv.take(job.id, job.cache_key, sequence.tokens)
         if sequence.cached_tokens is None:
@@ -75,28 +99,30 @@ class TokenLoop:
     def _step(self, sequence: Sequence, slot: Slot) -> tuple[int | None, str]:
         """Up to the next boundary: a prefill chunk, or a token."""
         missing = len(sequence.tokens) - len(slot.tokens)
-        try:
-            if missing == 1:
-                self._kv.evaluate(slot, sequence.tokens[-1:], want_logits=True)
-                token = sequence.choose(self._backend)
-                before = sequence.done
-                text = sequence.accept(token)
-                return (token if sequence.done > before else None), text
-            start = self._clock.monotonic()
-            held = len(slot.tokens)
-            chunk = sequence.tokens[held : held + min(missing - 1, self._chunks.size())]
-            self._kv.evaluate(slot, chunk, want_logits=False)
-            self._chunks.learn(len(chunk), self._clock.monotonic() - start)
-        except (ValueError, RuntimeError, MemoryError) as error:
-            raise EngineError(f"{self._backend.name} failed on job {sequence.job.id}: {error}") from error
+        if missing == 1:
+            self._kv.evaluate(slot, sequence.tokens[-1:], want_logits=True)
+            token = sequence.choose(self._backend)
+            before = sequence.done
+            text = sequence.accept(token)
+            if sequence.finish_reason is not None or sequence.done % _CHECK_EVERY_TOKENS == 0:
+                check_logits(self._backend)
+            return (token if sequence.done > before else None), text
+        start = self._clock.monotonic()
+        held = len(slot.tokens)
+        chunk = sequence.tokens[held : held + min(missing - 1, self._chunks.size())]
+        self._kv.evaluate(slot, chunk, want_logits=False)
+        self._chunks.learn(len(chunk), self._clock.monotonic() - start)
         return None, ""
 
     def _begin(self, job: RunnerJob, produced: list[int]) -> Sequence:
         backend, vocabulary = self._backend, self._backend.vocabulary
         if job.prompt is not None:
-            prompt = with_bos(vocabulary.encode(job.prompt, False), vocabulary)
+            parts, specials = [job.prompt], False
         else:
-            prompt = self._template.tokens(job.messages)
+            parts, specials = self._template.parts(job.messages), True
+        self._refuse_too_long(parts)
+        prompt = [token for part in parts for token in vocabulary.encode(part, specials)]
+        prompt = with_bos(prompt, vocabulary)
         if not prompt:
             raise InvalidRequest("The prompt is empty. Send at least one character.")
         if len(prompt) >= backend.context_tokens:
@@ -106,3 +132,34 @@ class TokenLoop:
         for token in produced:
             sequence.accept(token)
         return sequence
+
+    def _refuse_too_long(self, parts: list[str]) -> None:
+        """Before it is tokenized, which takes a minute for some texts of a few megabytes.
+
+        A token stands for at most as many bytes as the longest of the vocabulary. (A tokenizer that drops text breaks
+        this rule; those of generating models do not.)
+        """
+        size = sum(len(part.encode()) for part in parts)
+        context = self._backend.context_tokens
+        if size > context and (least := -(-size // self._longest_piece)) >= context:
+            raise PromptTooLong(least, context, at_least=True)
+
+    @cached_property
+    def _longest_piece(self) -> int:
+        """Bytes."""
+        vocabulary = self._backend.vocabulary
+        texts = (len(text.encode()) for text in vocabulary.control)
+        return max(1, *texts, *(len(vocabulary.piece(token)) for token in range(vocabulary.size)))
+
+
+def check_logits(backend: Backend) -> None:
+    """Raises `EngineError` when the last evaluation gave no usable numbers, which an argmax would not notice."""
+    logits = backend.logits()
+    if not np.isfinite(logits).all():
+        raise EngineError("The model computes values that are not numbers.")
+    if logits.size > 1 and logits.min() == logits.max():
+        raise EngineError("The model gives every token the same probability.")
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")

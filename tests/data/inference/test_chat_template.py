@@ -31,7 +31,8 @@ def vocabulary(template: str | None, bos: int | None = None) -> Vocabulary:
 
 
 def tokens(template: str | None, *messages: Message) -> list[int]:
-    return ChatTemplate(vocabulary(template), SystemClock()).tokens(messages)
+    parts = ChatTemplate(vocabulary(template), SystemClock()).parts(messages)
+    return [token for part in parts for token in encode(part, True)]
 
 
 def test_control_tokens_come_from_the_template() -> None:
@@ -75,6 +76,12 @@ def test_the_usual_helpers_are_there() -> None:
         ("{% for a in range(999999999) %}{% endfor %}", "refuses"),
         ("{{ 'x' | no_such_filter }}", "refuses"),
         ("{{ none.x.y }}", "refuses"),
+        ("{{ '\\ud800' }}", "refuses.*surrogates"),
+        ("{{ 'x' * 10 ** 15 }}", "refuses.*MemoryError"),
+        ("{{ 'x' * 10 ** 25 }}", "refuses"),
+        ("{{ [messages] | map(attribute='x' * 10 ** 15) | list }}", "refuses"),
+        ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", "refuses.*recursion"),
+        ("{{ " + "(" * 5000 + ")" * 5000 + " }}", "refuses"),
     ],
 )
 def test_a_template_that_fails_says_so(source: str | None, why: str) -> None:

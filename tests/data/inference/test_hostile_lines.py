@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from domain.errors import EngineLost
 from domain.repositories.inference_runner import RunnerJob
 from tests.data.inference.engines import GREEDY, Shelf, options
 
-ENGINE = [sys.executable, "-m", "data.inference.engine"]
+ENGINE = [sys.executable, "-m", "data.inference.start", str(os.getpid())]
 LOADED = '{"id":1,"done":{"engine":"llama.cpp","context_tokens":9,"load_s":0,"memory_bytes":0}}'
 
 
@@ -28,7 +29,7 @@ LOADED = '{"id":1,"done":{"engine":"llama.cpp","context_tokens":9,"load_s":0,"me
         b"{}\n",
         b'{"do":"fly","id":1}\n',
         b'{"do":"run","id":1}\n',
-        b'{"do":"load","id":1,"options":{"backend":7}}\n',
+        b'{"do":"load","id":1,"model":"m","options":{"backend":7}}\n',
         b'{"do":"unload"',
         b"\xff\xfe\n",
     ],
@@ -68,7 +69,14 @@ def test_an_idle_engine_gives_a_sign_of_life() -> None:
 
 
 def test_errors_come_back_as_lines(tmp_path: Path) -> None:
-    load = {"do": "load", "id": 7, "backend": "llama.cpp", "path": str(tmp_path / "none.gguf"), "options": {}}
+    load = {
+        "do": "load",
+        "id": 7,
+        "model": "m",
+        "backend": "llama.cpp",
+        "path": str(tmp_path / "none.gguf"),
+        "options": {},
+    }
     job = RunnerJob(id="j", cache_key="j", prompt="Hi", max_tokens=1, sampling=GREEDY)
     run = {"do": "run", "id": 8, "job": job.model_dump(mode="json"), "produced": [], "stop": False}
     with subprocess.Popen(ENGINE, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

@@ -1,0 +1,252 @@
+"""Whatever goes wrong within one job ends that job only."""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from data.clock import SystemClock
+from data.inference import engine
+from data.inference.backend import Vocabulary
+from data.inference.options import EngineOptions
+from data.inference.protocol import Line, error_from_line
+from data.inference.token_loop import TokenLoop
+from domain.entities.llm import Sampling
+from domain.errors import (
+    EngineError,
+    InvalidRequest,
+    ModelDamaged,
+    ModelLoadFailed,
+    PromptTooLong,
+    UniunError,
+)
+from domain.repositories.inference_runner import RunnerJob
+from tests.data.inference.engines import chat
+
+CONTEXT = 64
+END = 256
+LONGEST = "ten bytes!"
+TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}"
+
+
+class Bytes:
+    """A back-end on which every byte is a token; it answers `abab…` and fails as and where it is told."""
+
+    name = "bytes"
+    context_tokens = CONTEXT
+    slots = 3
+
+    def __init__(self) -> None:
+        self.failures: dict[str, BaseException] = {}
+        self.held: dict[int, int] = {}
+        self.row = np.zeros(258, np.float32)
+        self.encoded = 0
+        self.stuck = False
+        """The logits stay as the test has set them."""
+        self.closed = False
+        self.vocabulary = Vocabulary(258, self.piece, {}, frozenset({END}), self.encode, None, TEMPLATE)
+
+    def may_fail(self, where: str) -> None:
+        if where in self.failures:
+            raise self.failures[where]
+
+    def piece(self, token: int) -> bytes:
+        self.may_fail("piece")
+        return LONGEST.encode() if token == 257 else b"" if token == END else bytes([token])
+
+    def encode(self, text: str, specials: bool) -> list[int]:
+        self.may_fail("encode")
+        self.encoded += len(text)
+        return list(text.encode())
+
+    def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:
+        self.may_fail("prefill" if not want_logits else "evaluate")
+        self.held[sequence] = position + len(tokens)
+        if not self.stuck:
+            self.row[:] = 0
+            self.row[ord("b" if tokens[-1] == ord("a") else "a")] = 1
+
+    def sample(self, sampling: Sampling, position: int) -> int:
+        self.may_fail("sample")
+        return int(self.row.argmax())
+
+    def logits(self) -> NDArray[np.float32]:
+        self.may_fail("logits")
+        return self.row.copy()
+
+    def trim(self, sequence: int, tokens: int) -> bool:
+        self.held[sequence] = tokens
+        return True
+
+    def clear(self, sequence: int) -> None:
+        self.held.pop(sequence, None)
+
+    def kv_bytes(self, sequence: int) -> int:
+        return 0
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def job(name: str = "j", **fields: object) -> RunnerJob:
+    given = {"id": name, "cache_key": name, "prompt": "hello", "max_tokens": 6} | fields
+    return RunnerJob.model_validate(given)
+
+
+class Play:
+    """The engine on that back-end, spoken to in lines."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.backend = Bytes()
+        self.said: list[Line] = []
+        monkeypatch.setattr(engine, "_open", lambda *_: self.backend)
+        self.engine = engine.Engine(self.said.append, set(), SystemClock())
+
+    def ask(self, line: Line) -> Line:
+        self.said.clear()
+        self.engine.answer({"id": 1, **line})
+        return self.said[-1]
+
+    def load(self) -> Line:
+        options = EngineOptions().model_dump()
+        return self.ask({"do": "load", "model": "m", "backend": "b", "path": "/m.gguf", "options": options})
+
+    def run(self, job: RunnerJob) -> Line:
+        return self.ask({"do": "run", "job": job.model_dump(mode="json"), "produced": [], "stop": False})
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Play:
+    made = Play(monkeypatch)
+    assert "done" in made.load()
+    return made
+
+
+def error_of(line: Line) -> UniunError:
+    return error_from_line(line["error"])
+
+
+FAILURES = [
+    *(OverflowError("too large"), UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")),
+    *(MemoryError(), RecursionError("too deep"), KeyError("x"), TypeError("x"), RuntimeError("on fire")),
+    *(AssertionError(), AttributeError("x"), ZeroDivisionError("x"), OSError("x"), EngineError("x")),
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        *(("encode", InvalidRequest), ("prefill", EngineError), ("evaluate", EngineError)),
+        *(("sample", EngineError), ("piece", EngineError), ("logits", EngineError)),
+    ],
+)
+def test_a_job_that_fails_fails_alone_and_leaves_nothing(
+    play: Play, where: str, kind: type[UniunError], failure: Exception
+) -> None:
+    assert "done" in play.run(job("before"))
+    held = dict(play.backend.held)
+    play.backend.failures[where] = failure
+    error = error_of(play.run(job("failing", prompt="quite another prompt")))
+    assert isinstance(error, EngineError if isinstance(failure, EngineError) else kind)
+    if not isinstance(failure, EngineError):
+        assert "failing" in str(error)
+        assert type(failure).__name__ in str(error)
+    assert play.backend.held == held
+    play.backend.failures.clear()
+    assert play.run(job("failing"))["done"]["text"] == "ababab"
+    assert play.run(job("after"))["done"]["text"] == "ababab"
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), SystemExit(1)], ids=["interrupt", "exit"])
+def test_an_end_of_the_process_is_no_failure_of_a_job(play: Play, failure: BaseException) -> None:
+    play.backend.failures["sample"] = failure
+    with pytest.raises(type(failure)):
+        play.run(job())
+
+
+def test_a_prompt_that_cannot_fit_is_refused_before_it_is_tokenized(play: Play) -> None:
+    for fields in ({"prompt": "x" * 4_000_000}, {"prompt": None, "messages": chat("x" * 4_000_000)}):
+        error = error_of(play.run(job(**fields)))
+        assert isinstance(error, PromptTooLong)
+        assert (error.prompt_tokens, error.context_tokens, error.at_least) == (400_000, CONTEXT, True)
+        assert "at least 400000 tokens" in str(error)
+    assert play.backend.encoded == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "counted"),
+    [(CONTEXT - 1, True), (CONTEXT, True), (10 * CONTEXT - 10, True), (10 * CONTEXT, False)],
+)
+def test_a_prompt_that_might_fit_is_counted_exactly(play: Play, size: int, counted: bool) -> None:
+    line = play.run(job(prompt="x" * size, max_tokens=1))
+    assert (play.backend.encoded == size) is counted
+    if size < CONTEXT:
+        assert "done" in line
+    else:
+        error = error_of(line)
+        assert isinstance(error, PromptTooLong)
+        assert error.at_least is not counted
+
+
+ROWS: dict[str, Callable[[NDArray[np.float32]], None]] = {
+    "all NaN": lambda row: row.fill(math.nan),
+    "one NaN": lambda row: row.__setitem__(7, math.nan),
+    "infinite": lambda row: row.__setitem__(7, math.inf),
+    "all equal": lambda row: row.fill(0.5),
+}
+
+
+@pytest.mark.parametrize("spoil", ROWS.values(), ids=ROWS)
+def test_weights_that_compute_nonsense_are_refused_at_the_load(
+    monkeypatch: pytest.MonkeyPatch, spoil: Callable[[NDArray[np.float32]], None]
+) -> None:
+    play = Play(monkeypatch)
+    play.backend.stuck = True
+    spoil(play.backend.row)
+    error = error_of(play.load())
+    assert isinstance(error, ModelDamaged)
+    for part in (str(Path("/m.gguf")), "`uniun models pull m`", "put the undamaged file back"):
+        assert part in str(error)
+    assert play.backend.closed
+    assert "holds no model" in str(error_of(play.run(job())))
+
+
+@pytest.mark.parametrize("spoil", ROWS.values(), ids=ROWS)
+def test_nonsense_that_comes_later_ends_the_job_with_an_error(
+    play: Play, spoil: Callable[[NDArray[np.float32]], None]
+) -> None:
+    play.backend.stuck = True
+    spoil(play.backend.row)
+    error = error_of(play.run(job()))
+    assert isinstance(error, EngineError)
+    assert "The model" in str(error)
+
+
+@pytest.mark.parametrize("failure", FAILURES[:-1], ids=lambda failure: type(failure).__name__)
+def test_a_model_that_cannot_be_run_is_refused_and_the_engine_goes_on(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    play = Play(monkeypatch)
+    play.backend.failures["evaluate"] = failure
+    assert isinstance(error_of(play.load()), ModelLoadFailed)
+    assert play.backend.closed
+    play.backend.failures.clear()
+    assert "done" in play.load()
+    assert play.run(job())["done"]["text"] == "ababab"
+
+
+def test_a_loop_told_to_stop_by_an_error_of_its_caller_drops_the_job() -> None:
+    backend = Bytes()
+    loop = TokenLoop(backend, EngineOptions(), SystemClock())
+
+    def fail(*_: Any, **__: Any) -> bool:
+        raise BrokenPipeError
+
+    with pytest.raises(EngineError, match="BrokenPipeError"):
+        loop.run(job(), [], fail)
+    assert backend.held == {}
