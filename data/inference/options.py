@@ -31,7 +31,8 @@ class EngineOptions(Entity):
     """A load may take this long, plus the time to read its files at `load_bytes_per_s`."""
     load_bytes_per_s: float = Field(default=20e6, gt=0)
     start_limit: int = Field(default=5, ge=1, le=100)
-    """Engine processes that may be started within `start_window_s` without one job finished in between."""
+    """Engine processes that may be started within `start_window_s` without one job finished in between; the next load
+    waits."""
     start_window_s: float = Field(default=60.0, gt=0, le=86400)
 
     @property

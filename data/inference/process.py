@@ -8,6 +8,8 @@ import sys
 from collections import deque
 from pathlib import Path
 
+import psutil
+
 import data
 from data.inference import protocol
 from data.inference.protocol import Line
@@ -23,6 +25,12 @@ precedence; see also `data.inference.threads`."""
 _STDERR_LINES = 50
 _STDERR_LINE_CHARS = 500
 _REAP_S = 10.0
+_LOOKS = 4
+"""While a child is silent it is looked at so often before it is taken for hung."""
+
+
+class _IdleError(Exception):
+    """The child does nothing."""
 
 
 class EngineProcess:
@@ -68,14 +76,19 @@ class EngineProcess:
         if self.alive and self._process.stdin is not None:
             self._process.stdin.write(protocol.encode(line))
 
-    async def receive(self, limit_s: float, doing: str) -> Line:
-        """The next line. Raises `EngineLost` on silence for `limit_s`, on exit, and on a line that makes no sense."""
+    async def receive(self, limit_s: float, doing: str, *, idle_s: float | None = None) -> Line:
+        """The next line. Raises `EngineLost` on silence for `limit_s`, on exit, and on a line that makes no sense.
+
+        With `idle_s` it raises also when the child has used neither CPU nor disk for about so long.
+        """
         assert self._process.stdout is not None
         try:
             async with asyncio.timeout(limit_s):
-                raw = await self._process.stdout.readline()
+                raw = await (self._process.stdout.readline() if idle_s is None else self._readline(idle_s))
         except TimeoutError:
             raise await self._loss(f"gave no sign of life for {limit_s:g} s while {doing}") from None
+        except _IdleError:
+            raise await self._loss(f"used neither CPU nor disk for {idle_s:g} s while {doing}") from None
         except ValueError:
             raise await self._loss(
                 f"sent a line of more than {protocol.MAX_LINE_BYTES} bytes while {doing}"
@@ -86,6 +99,30 @@ class EngineProcess:
             return protocol.decode(raw)
         except ValueError as error:
             raise await self._loss(f"sent a line that makes no sense while {doing} ({error})") from error
+
+    async def _readline(self, idle_s: float) -> bytes:
+        """Raises `_IdleError`."""
+        assert self._process.stdout is not None
+        seen, idle_looks = self._vital_signs(), 0
+        while True:
+            try:
+                async with asyncio.timeout(idle_s / _LOOKS):
+                    return await self._process.stdout.readline()
+            except TimeoutError:
+                before, seen = seen, self._vital_signs()
+                idle_looks = idle_looks + 1 if seen == before else 0
+                if idle_looks >= _LOOKS:
+                    raise _IdleError from None
+
+    def _vital_signs(self) -> tuple[object, ...]:
+        """What changes while the child works: CPU time, bytes read and written where the system counts them, status."""
+        try:
+            child = psutil.Process(self.pid)
+            with child.oneshot():
+                io = child.io_counters() if hasattr(child, "io_counters") else ()
+                return (child.cpu_times(), io, child.status())
+        except psutil.Error:
+            return ()
 
     async def nonsense(self, doing: str) -> EngineLost:
         """For a line that is JSON but not what the call may answer."""

@@ -13,8 +13,10 @@ from domain.errors import (
     PromptTooLong,
     UniunError,
 )
+from domain.repositories.inference_runner import RunnerJob
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
+_MAX_REQUEST_BYTES = MAX_LINE_BYTES // 2
 
 Line = dict[str, Any]
 """To the engine: `do` is load, unload, run, stop, forget or ping. From it: `id` of the call and one of `at` (a boundary:
@@ -37,6 +39,21 @@ def decode(raw: bytes) -> Line:
     line = json.loads(raw)
     if not isinstance(line, dict):
         raise ValueError("the line is not a JSON object")
+    return line
+
+
+def job_to_line(job: RunnerJob) -> Line:
+    """Raises `InvalidRequest` for a job that is too large, and `InvalidSchema`."""
+    try:
+        line = job.model_dump(mode="json")
+        size = len(encode(line))
+    except (ValueError, RecursionError) as error:
+        # The rest of a job is text and numbers that were checked when it was made.
+        raise InvalidSchema(f"The JSON schema is too deep or no JSON: {error}.") from error
+    if size > _MAX_REQUEST_BYTES:
+        raise InvalidRequest(
+            f"The request is larger than {_MAX_REQUEST_BYTES >> 20} MiB. Shorten the prompt."
+        )
     return line
 
 

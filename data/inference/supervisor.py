@@ -5,8 +5,7 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import platform
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,13 +17,18 @@ from data.inference import protocol
 from data.inference.options import EngineOptions
 from data.inference.process import EngineProcess
 from data.inference.protocol import Line
+from data.inference.start_pace import StartPace
 from domain.entities.models import InstalledModel
-from domain.errors import EngineError, EngineLost, EngineMissing, InvalidRequest, ModelLoadFailed
+from domain.errors import (
+    EngineError,
+    EngineLost,
+    EngineMissing,
+    ModelLoadFailed,
+)
 from domain.repositories.inference_runner import LoadedModel, RunnerJob, RunnerOutcome, RunnerProgress
 from domain.repositories.model_store import ModelStore
 
 _MAX_JOBS = 100_000
-_MAX_REQUEST_BYTES = protocol.MAX_LINE_BYTES // 2
 
 
 @dataclass
@@ -41,12 +45,18 @@ class EngineRunner:
     A child that dies, hangs or speaks nonsense is killed and `EngineLost` says why; the next `load` starts another.
     """
 
-    def __init__(self, store: ModelStore, options: EngineOptions, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: ModelStore,
+        options: EngineOptions,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._store = store
         self._options = options.model_copy(
             update={"threads": options.threads or psutil.cpu_count(logical=False)}
         )
-        self._clock = clock
+        self._sleep = sleep
         self._process: EngineProcess | None = None
         self._resident: LoadedModel | None = None
         self._jobs: dict[str, _Job] = {}
@@ -57,8 +67,7 @@ class EngineRunner:
         self._line = asyncio.Lock()
         """Held while somebody speaks with the process."""
         self._watching: asyncio.Task[None] | None = None
-        self._starts: deque[float] = deque(maxlen=options.start_limit)
-        """When processes were started since a job last finished."""
+        self._pace = StartPace(options.start_limit, options.start_window_s, clock)
 
     @property
     def pid(self) -> int | None:
@@ -81,7 +90,9 @@ class EngineRunner:
         }
         limit_s = self._options.load_floor_s + installed.size_bytes / self._options.load_bytes_per_s
         try:
-            done = await self._call(process, line, limit_s, f"loading {model}")
+            done = await self._call(
+                process, line, limit_s, f"loading {model}", idle_s=self._options.watchdog_s
+            )
         except (EngineLost, asyncio.CancelledError):
             process.kill()
             raise
@@ -112,14 +123,10 @@ class EngineRunner:
         state = self._job(job)
         request = {
             "do": "run",
-            "job": job.model_dump(mode="json"),
+            "job": protocol.job_to_line(job),
             "produced": state.produced,
             "stop": self._stop_early == job.id,
         }
-        if len(protocol.encode(request)) > _MAX_REQUEST_BYTES:
-            raise InvalidRequest(
-                f"The request is larger than {_MAX_REQUEST_BYTES >> 20} MiB. Shorten the prompt."
-            )
         process = self._process
         self._running, self._stop_early = job.id, None
         try:
@@ -130,7 +137,7 @@ class EngineRunner:
             if not process.alive:
                 self._resident = None
         if outcome.status == "finished":
-            self._starts.clear()
+            self._pace.clear()
             self._jobs.pop(job.id, None)
         return outcome
 
@@ -157,12 +164,15 @@ class EngineRunner:
 
     # Speaking with the process.
 
-    async def _call(self, process: EngineProcess, line: Line, limit_s: float, doing: str) -> Line:
+    async def _call(
+        self, process: EngineProcess, line: Line, limit_s: float, doing: str, idle_s: float | None = None
+    ) -> Line:
         """One question, one answer."""
         async with self._line:
             call = self._next_call()
             process.send({"id": call, **line})
-            return await self._answer(process, await process.receive(limit_s, doing), call, doing)
+            answer = await process.receive(limit_s, doing, idle_s=idle_s)
+            return await self._answer(process, answer, call, doing)
 
     async def _run(
         self, process: EngineProcess, request: Line, job: _Job, emit: Callable[[RunnerProgress], None]
@@ -237,13 +247,9 @@ class EngineRunner:
             if self._process.alive:
                 return self._process
             await self._process.close()
-        now = self._clock.monotonic()
-        if len(self._starts) == self._starts.maxlen and now - self._starts[0] < self._options.start_window_s:
-            raise EngineLost(
-                f"The engine process was lost {len(self._starts)} times within {self._options.start_window_s:g} s and no "
-                "job finished. Wait a minute, try another model, or see the log for the causes."
-            )
-        self._starts.append(now)
+        if (wait_s := self._pace.wait_s()) > 0:
+            await self._sleep(wait_s)
+        self._pace.started()
         self._process = await EngineProcess.start()
         if self._watching is not None:
             self._watching.cancel()
@@ -253,7 +259,7 @@ class EngineRunner:
     async def _watch_idle(self, process: EngineProcess) -> None:
         """A process that hangs while nobody wants anything is killed now, so that the next job need not find it out."""
         while process.alive:
-            await asyncio.sleep(self._options.watchdog_s)
+            await self._sleep(self._options.watchdog_s)
             if not self._line.locked():  # else whoever speaks with it watches it
                 with contextlib.suppress(EngineLost):
                     await self._call(process, {"do": "ping"}, self._options.watchdog_s, "idling")

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 
 import psutil
 import pytest
@@ -136,33 +135,28 @@ def test_unloading_twice_and_closing_twice_is_harmless(rig: Rig) -> None:
     assert not psutil.pid_exists(pid)
 
 
-class HandClock(SystemClock):
-    def __init__(self) -> None:
-        self.at = 0.0
-
-    def monotonic(self) -> float:
-        return self.at
-
-    def now(self) -> datetime:
-        return super().now()
-
-
-def test_an_engine_that_dies_again_and_again_is_left_alone_for_a_while(smollm2: InstalledModel) -> None:
-    clock = HandClock()
-    runner = EngineRunner(Shelf(smollm2), options("llama.cpp", start_limit=2, start_window_s=60), clock)
-
-    job = RunnerJob(id="j", cache_key="j", prompt="Hi", max_tokens=4, sampling=GREEDY)
-
+def test_an_idle_engine_lives_on(smollm2: InstalledModel) -> None:
     async def play() -> None:
-        for _ in range(2):
-            await runner.load("one")
-            strike(runner)
-            with pytest.raises(EngineLost):
-                await runner.run(job, lambda progress: None)
-        with pytest.raises(EngineLost, match="2 times"):
-            await runner.load("one")
-        clock.at = 61
+        periods: list[float] = []
+        enough = asyncio.Event()
+
+        async def sleep(seconds: float) -> None:
+            periods.append(seconds)
+            if len(periods) > 3:
+                enough.set()
+                await asyncio.Event().wait()
+
+        runner = EngineRunner(
+            Shelf(smollm2), options("llama.cpp", watchdog_s=WATCHDOG_S), SystemClock(), sleep
+        )
         await runner.load("one")
+        pid = runner.pid
+        await enough.wait()
+        assert periods == [WATCHDOG_S] * 4
+        assert runner.pid == pid is not None
+        job = RunnerJob(id="j", cache_key="j", prompt="Hi", max_tokens=1, sampling=GREEDY)
+        assert (await runner.run(job, lambda progress: None)).status == "finished"
+        assert runner.pid == pid
         await runner.aclose()
 
     asyncio.run(play())
