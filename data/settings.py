@@ -1,5 +1,6 @@
 """Settings from the environment, for the app and for the background process."""
 
+import re
 from pathlib import Path
 
 import platformdirs
@@ -9,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 from data.inference.options import EngineOptions
 from data.scheduling.config import SchedulerConfig
 from domain.errors import InvalidRequest
+from domain.reasons import plain_reason
 
 _PREFIX = "UNIUN_"
 _NESTED = "__"
@@ -39,12 +41,19 @@ def load_settings() -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         variable = _PREFIX + _NESTED.join(map(str, first["loc"])).upper()
-        reason = first["msg"].removeprefix("Value error, ")
+        reason = plain_reason(first["msg"])
+        if first["type"] in ("model_type", "model_attributes_type"):
+            reason = f"it is a group of settings, each with a variable of its own, as {variable}{_NESTED}NAME"
         raise InvalidRequest(
             f"The environment variable {variable} is wrong ({first['input']!r}): {reason}. Correct it or unset it."
         ) from None
     except SettingsError as error:
-        raise InvalidRequest(f"An environment variable {_PREFIX}… is wrong: {error}.") from None
+        field = re.search(r'field "(\w+)"', str(error))
+        variable = _PREFIX + (field[1].upper() if field else "…")
+        raise InvalidRequest(
+            f"The environment variable {variable} is wrong: it is a group of settings, as a JSON object or each with a "
+            f"variable of its own, {variable}{_NESTED}NAME. Correct it or unset it."
+        ) from None
     return settings.model_copy(update={name: _expanded(settings, name) for name in ("data_dir", "log_dir")})
 
 

@@ -15,6 +15,7 @@ from domain.entities.llm import (
     Sampling,
 )
 from domain.errors import EngineError, InvalidRequest
+from domain.reasons import plain_reason
 from domain.repositories.model_store import ModelStore
 from domain.repositories.scheduler_coordinator import JobHandle, SchedulerCoordinator
 from domain.usecases.history import trim_history
@@ -115,7 +116,7 @@ def _request(**fields: Any) -> GenerationRequest:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        reason = first["msg"].removeprefix("Value error, ")
+        reason = plain_reason(first["msg"])
         raise InvalidRequest(f"The request was refused: {place + ': ' if place else ''}{reason}.") from None
     for text in (*(message.content for message in request.messages), request.prompt or "", *request.stop):
         try:

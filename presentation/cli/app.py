@@ -12,10 +12,28 @@ from presentation.cli.notes_commands import add_archive_commands, notes_app
 from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
 
+
+def _model_name(value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise typer.BadParameter("it is empty; leave the option out for the default model")
+    return value
+
+
+def _temperature(value: float) -> float:
+    if not 0 <= value <= 5:  # so that "nan" is refused for what it is
+        raise typer.BadParameter("it should be a number from 0 to 5")
+    return value
+
+
 Kind = Literal["chat", "extract", "nataraj", "gana", "api"]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", "-m", help="A model from `uniun models list`; the default one if absent."),
+    typer.Option(
+        "--model",
+        "-m",
+        callback=_model_name,
+        help="A model from `uniun models list`; the default one if absent.",
+    ),
 ]
 SystemOption = Annotated[str | None, typer.Option("--system", "-s", help="Instructions for the model.")]
 ManasOption = Annotated[
@@ -76,7 +94,7 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
     @app.command()
     def ask(
         text: Annotated[
-            str | None,
+            list[str] | None,
             typer.Argument(help="The question; `-` or nothing reads stdin. Piped text is appended."),
         ] = None,
         model: ModelOption = None,
@@ -85,12 +103,16 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
         schema: Annotated[
             str | None, typer.Option(help="A JSON schema that the answer must follow: JSON text or a file.")
         ] = None,
-        max_tokens: Annotated[int, typer.Option(min=1, max=1_000_000, help="Longest answer.")] = 512,
+        max_tokens: Annotated[
+            int, typer.Option(min=1, max=1_000_000, metavar="N", help="Longest answer, in tokens.")
+        ] = 512,
         temperature: Annotated[
-            float, typer.Option(min=0, max=5, help="0 always takes the likeliest token.")
+            float,
+            typer.Option(callback=_temperature, help="From 0, always the likeliest token, to 5, nearly any."),
         ] = 0.0,
         seed: Annotated[
-            int | None, typer.Option(min=0, max=2**63 - 1, help="The same seed gives the same answer.")
+            int | None,
+            typer.Option(min=0, max=2**63 - 1, metavar="N", help="The same seed gives the same answer."),
         ] = None,
         notes: Annotated[bool, typer.Option("--notes", help="Answer from the notes, and cite them.")] = False,
         manas: ManasOption = None,
@@ -103,7 +125,7 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
             answer(
                 openers.controllers,
                 Question(
-                    text,
+                    " ".join(text) if text else None,
                     kind,
                     model,
                     system,
@@ -198,7 +220,7 @@ def _add_inspection(app: typer.Typer, openers: Openers) -> None:
             typer.Option(help="idle, fifo, two-lane or uniun; may be repeated. All of them if absent."),
         ] = None,
         seconds: Annotated[
-            float, typer.Option(min=2, max=600, help="How long each policy is watched.")
+            float, typer.Option(min=2, max=600, help="Seconds that each policy is watched.")
         ] = 40.0,
         json_file: Annotated[
             Path | None, typer.Option("--json", help="Write everything that was measured into this file.")

@@ -15,10 +15,10 @@ from domain.entities.llm import GenerationEvent, GenerationResult, LlmTaskKind, 
 from domain.errors import InvalidRequest, InvalidSchema, UniunError
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import WaitingLine, ensure
-from presentation.cli.terminal import say, write
+from presentation.cli.terminal import read_piped, say, write
 
 INPUT_LIMIT = 10_000_000
-"""Characters of piped text; more would fit in no model's context."""
+"""Bytes of piped text; more would fit in no model's context."""
 
 
 @dataclass(frozen=True)
@@ -106,24 +106,17 @@ def read_question(text: str | None) -> str:
     if text is None and sys.stdin.isatty():
         raise InvalidRequest("There is no question. Type it after `uniun ask`, or pipe it in.")
     if text is None or text == "-":
-        question = _read_stdin()
+        question = read_piped(INPUT_LIMIT)
     elif _is_piped():
-        question = "\n\n".join(part for part in (text, _read_stdin()) if part.strip())
+        piped = read_piped(INPUT_LIMIT)
+        if not piped.strip():
+            say("nothing was piped in; the question is what was typed.")
+        question = "\n\n".join(part for part in (text, piped) if part.strip())
     else:
         question = text
     if not question.strip():
         raise InvalidRequest("The question is empty. Type it after `uniun ask`, or pipe it in.")
     return question
-
-
-def _read_stdin() -> str:
-    try:
-        text = sys.stdin.read(INPUT_LIMIT + 1)
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(f"What was piped in is not {error.encoding} text. Convert it first.") from None
-    if len(text) > INPUT_LIMIT:
-        raise InvalidRequest(f"More than {INPUT_LIMIT} characters were piped in. Pipe in less.")
-    return text
 
 
 def _is_piped() -> bool:

@@ -1,12 +1,13 @@
 """Reading the user's lines without stopping the event loop."""
 
 import asyncio
+import io
 import sys
 import threading
 from typing import Protocol
 
 from domain.errors import InvalidRequest
-from presentation.cli.terminal import say
+from presentation.cli.terminal import decoded, say
 
 _LINE_LIMIT = 1_000_000
 """Characters of one piped line."""
@@ -57,7 +58,14 @@ class _Pipe:
 
     interactive = False
 
+    def __init__(self) -> None:
+        self._lines = 0
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            # Whatever the locale says; what is not UTF-8 is told line by line.
+            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+
     async def read(self) -> str | None:
+        self._lines += 1
         loop = asyncio.get_running_loop()
         line: asyncio.Future[str] = loop.create_future()
 
@@ -72,9 +80,11 @@ class _Pipe:
         def wait_for_line() -> None:
             text: str | InvalidRequest
             try:
-                text = sys.stdin.readline(_LINE_LIMIT)
-            except UnicodeDecodeError as error:
-                text = InvalidRequest(f"What was piped in is not {error.encoding} text. Convert it first.")
+                # Not from `sys.stdin.buffer`: Python aborts at its end while a thread reads that.
+                line_read = sys.stdin.readline(_LINE_LIMIT)
+                text = decoded(line_read.encode("utf-8", "surrogateescape"), self._lines)
+            except InvalidRequest as error:
+                text = error
             except (ValueError, OSError):  # closed: there is nothing more to read
                 text = ""
             if not loop.is_closed():

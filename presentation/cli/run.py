@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import typer
 
 from domain.errors import InvalidRequest, UniunError
+from domain.reasons import plain_reason
 from presentation.cli.terminal import say
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> 
         say(str(error))
         return BAD_USAGE if isinstance(error, InvalidRequest) else FAILED
     except typer.TyperException as error:
-        say(f"{error.format_message().rstrip('.')}. See: uniun --help")
+        say(_usage(error))
         return BAD_USAGE
     except (KeyboardInterrupt, typer.Abort):
         return _stopped()
@@ -62,6 +63,16 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     import asyncio  # 50 ms that `--help` need not spend
 
     return asyncio.run(work)
+
+
+def _usage(error: typer.TyperException) -> str:
+    """What is wrong with the command line, and which command's help says more."""
+    context: typer.Context | None = getattr(error, "ctx", None)
+    # "Invalid value for '--seed': " and then the validation library's words.
+    where, colon, reason = error.format_message().partition(": ")
+    return f"{where}{colon}{plain_reason(reason)}".rstrip(".") + (
+        f". See: {context.command_path if context else 'uniun'} --help"
+    )
 
 
 def _stopped() -> int:

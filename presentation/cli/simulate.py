@@ -12,7 +12,7 @@ from domain.entities.simulation import SimulationReport
 from domain.errors import ScenarioError
 from domain.usecases.scheduler import SimulateUseCase
 from presentation.cli.gantt import STYLES, gantt_rows
-from presentation.cli.terminal import out, printable
+from presentation.cli.terminal import out, printable, read_piped
 
 INPUT_LIMIT = 50_000_000
 """Characters of a scenario; hundreds of thousands of jobs."""
@@ -38,7 +38,7 @@ def simulate(run: SimulateUseCase, file: str, *, as_json: bool, gantt: bool) -> 
 def _read(file: str) -> str:
     try:
         if file == "-":
-            text = sys.stdin.read(INPUT_LIMIT + 1)
+            text = read_piped(INPUT_LIMIT)
         else:
             with Path(file).open(encoding="utf-8") as source:
                 text = source.read(INPUT_LIMIT + 1)

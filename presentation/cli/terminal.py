@@ -6,6 +6,8 @@ import sys
 import unicodedata
 from typing import TYPE_CHECKING
 
+from domain.errors import InvalidRequest
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -29,6 +31,26 @@ def write(text: str) -> None:
 def say(sentence: str) -> None:
     """One line to stderr, for people."""
     print(f"uniun: {printable(sentence)}", file=sys.stderr, flush=True)
+
+
+def read_piped(limit: int) -> str:
+    """All of stdin, as UTF-8 whatever the locale says. Raises `InvalidRequest` beyond `limit` bytes."""
+    raw = sys.stdin.buffer.read(limit + 1)
+    if len(raw) > limit:
+        raise InvalidRequest(f"More than {limit} bytes were piped in. Pipe in less.")
+    return decoded(raw).replace("\r\n", "\n")
+
+
+def decoded(raw: bytes, first_line: int = 1) -> str:
+    """Text that was piped in. Raises `InvalidRequest` naming the line, counted from `first_line`, and the byte in it."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = first_line + raw.count(b"\n", 0, error.start)
+        byte = error.start - raw.rfind(b"\n", 0, error.start)
+        raise InvalidRequest(
+            f"What was piped in is not UTF-8 text: byte {byte} of line {line} does not fit. Convert it first."
+        ) from None
 
 
 def out() -> Console:

@@ -147,10 +147,24 @@ def test_an_empty_question_is_refused(stdin: io.TextIOWrapper) -> None:
 
 
 def test_piped_bytes_that_are_no_text_are_refused(stdin: io.TextIOWrapper) -> None:
-    stdin.buffer.write(b"\xff\xfe\x00")
+    stdin.buffer.write("für\nab".encode() + b"\xff\xfe\x00")
     stdin.close()
-    with pytest.raises(InvalidRequest, match="not utf-8 text"):
+    with pytest.raises(InvalidRequest, match="not UTF-8 text: byte 3 of line 2"):
         ask.read_question(None)
+
+
+def test_an_empty_pipe_beside_a_question_is_told(
+    stdin: io.TextIOWrapper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin.close()
+    assert ask.read_question("Summarise:") == "Summarise:"
+    assert capsys.readouterr().err == "uniun: nothing was piped in; the question is what was typed.\n"
+
+
+def test_words_are_one_question() -> None:
+    coordinator = ScriptedCoordinator()
+    assert runner.invoke(build_app(fake_openers(coordinator)), ["ask", "hi", "there"]).exit_code == 0
+    assert coordinator.requests[0].messages[0].content == "hi there"
 
 
 def test_too_much_is_refused(stdin: io.TextIOWrapper, monkeypatch: pytest.MonkeyPatch) -> None:

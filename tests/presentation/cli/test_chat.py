@@ -312,8 +312,9 @@ def test_ctrl_c_while_waiting_for_a_piped_line_leaves() -> None:
 
 def test_piped_bytes_that_are_no_text_are_refused() -> None:
     app = build_app(fake_openers())
-    result = CliRunner().invoke(app, ["chat"], input=b"\xff\n")
+    result = CliRunner().invoke(app, ["chat"], input=b"\n\n\xff\n")
     assert isinstance(result.exception, InvalidRequest)
+    assert "byte 1 of line 3" in str(result.exception)
 
 
 @pytest.mark.parametrize("last", ["/quit\n", ""])

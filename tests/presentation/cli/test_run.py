@@ -84,9 +84,19 @@ def test_the_last_handler_raises_nothing(capsys: pytest.CaptureFixture[str]) -> 
         (["nonsense"], "No such command 'nonsense'"),
         (["ask", "x", "--kind", "model_switch"], "model_switch"),
         (["ask", "x", "--max-tokens", "0"], "--max-tokens"),
-        (["ask", "x", "--temperature", "nan"], "temperature"),
-        (["ask", "x", "--seed", str(2**63)], "--seed"),
-        (["models", "use"], "name"),
+        *(
+            (["ask", "x", "--temperature", t], "it should be a number from 0 to 5")
+            for t in ("nan", "6", "-1")
+        ),
+        (
+            ["ask", "x", "--temperature", "hot"],
+            "'--temperature': it should be a number. See: uniun ask --help",
+        ),
+        (["ask", "x", "--seed", str(2**63)], "'--seed': it should be less than"),
+        (["ask", "x", "--seed", "x"], "it should be a whole number. See: uniun ask --help"),
+        (["ask", "x", "--model", ""], "it is empty; leave the option out"),
+        (["chat", "-m", " "], "it is empty; leave the option out"),
+        (["models", "use"], "See: uniun models use --help"),
         (["simulate", "x", "--json", "--gantt"], "not both"),
         (["simulate", "/no/such/file"], "cannot be read"),
     ],

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from domain.errors import ScenarioError
+from domain.errors import InvalidRequest, ScenarioError
 from presentation.cli import simulate as module
 from presentation.cli.app import build_app
 from presentation.cli.gantt import gantt_rows
@@ -134,3 +134,9 @@ def test_nothing_submitted_is_said() -> None:
     assert [str(line) for line in gantt_rows([{"t": 0.0, "event": "summary"}], 80)] == [
         "Nothing was submitted."
     ]
+
+
+def test_piped_bytes_that_are_no_text_are_named_by_line() -> None:
+    result = CliRunner().invoke(build_app(fake_openers()), ["simulate", "-"], input=b"models:\n  \xff\n")
+    assert isinstance(result.exception, InvalidRequest)
+    assert "byte 3 of line 2" in str(result.exception)
