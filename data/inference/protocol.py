@@ -36,7 +36,10 @@ def decode(raw: bytes) -> Line:
     """Raises `ValueError` for anything but one complete JSON object."""
     if not raw.endswith(b"\n"):
         raise ValueError("the line is cut off")
-    line = json.loads(raw)
+    try:
+        line = json.loads(raw)
+    except RecursionError as error:
+        raise ValueError("the line is nested too deeply") from error
     if not isinstance(line, dict):
         raise ValueError("the line is not a JSON object")
     return line

@@ -32,6 +32,7 @@ LOADED = '{"id":1,"done":{"engine":"llama.cpp","context_tokens":9,"load_s":0,"me
         b'{"do":"load","id":1,"model":"m","options":{"backend":7}}\n',
         b'{"do":"unload"',
         b"\xff\xfe\n",
+        b'{"do":' + b"[" * 100_000 + b"\n",
     ],
 )
 def test_the_engine_ends_on_a_line_that_makes_no_sense(line: bytes) -> None:
@@ -133,6 +134,7 @@ def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *answers: str, last: s
         [LOADED, '{"id":2,"at":[1,1,7,7,"text"]}'],
         [LOADED, '{"id":2,"done":{"status":"finished"}}'],
         [LOADED, "\x00\x01"],
+        [LOADED, "[" * 20_000],
     ],
 )
 def test_the_runner_drops_an_engine_that_speaks_nonsense(

@@ -5,7 +5,7 @@ import json
 import psutil
 import pytest
 
-from domain.errors import EngineError, InvalidSchema, ModelLoadFailed
+from domain.errors import EngineError, InvalidSchema, ModelLoadFailed, PromptTooLong
 from tests.data.inference.engines import GREEDY, Rig, chat, engine
 
 SCHEMA: dict[str, object] = {
@@ -60,6 +60,25 @@ def test_a_schema_that_does_not_compile_is_refused_before_anything_runs(
 ) -> None:
     with pytest.raises(InvalidSchema):
         real.run(real.job(json_schema=schema))
+
+
+def test_a_schema_that_leads_nowhere_fails_the_job_and_the_engine_lives(real: Rig) -> None:
+    pid = engine(real).pid
+    loop = {"$ref": "#/$defs/a"}
+    schema = {"type": "object", "properties": {"x": loop}, "required": ["x"], "$defs": {"a": loop}}
+    for hopeless in ({"$ref": "#"}, schema):
+        with pytest.raises(InvalidSchema, match="no valid output"):
+            real.run(real.job(json_schema=hopeless))
+    assert real.run(real.job(max_tokens=1))[0].status == "finished"
+    assert engine(real).pid == pid
+
+
+def test_megabytes_without_a_space_are_refused_at_once(real: Rig) -> None:
+    pid = engine(real).pid
+    for fields in ({"prompt": "x" * 4_000_000}, {"messages": chat("x" * 4_000_000)}):
+        with pytest.raises(PromptTooLong, match="at least"):
+            real.run(real.job(**fields))
+    assert engine(real).pid == pid
 
 
 def test_text_cannot_inject_control_tokens(real: Rig) -> None:

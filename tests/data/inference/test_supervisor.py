@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -16,7 +18,7 @@ from data.inference.process import EngineProcess
 from data.inference.protocol import Line
 from data.inference.supervisor import EngineRunner
 from domain.entities.models import InstalledModel
-from domain.errors import EngineLost, EngineMissing, ModelLoadFailed
+from domain.errors import EngineLost, EngineMissing, ModelDamaged, ModelLoadFailed
 from domain.repositories.inference_runner import RunnerJob, RunnerProgress
 from tests.data.inference.engines import GREEDY, Rig, Shelf, engine, make_rig, options, strike
 
@@ -160,6 +162,23 @@ def test_an_idle_engine_lives_on(smollm2: InstalledModel) -> None:
         await runner.aclose()
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("byte", [b"\xff", b"\x00"], ids=["NaN", "zeros"])
+def test_weights_overwritten_on_disk_are_refused_with_their_file(
+    smollm2: InstalledModel, tmp_path: Path, byte: bytes
+) -> None:
+    assert smollm2.gguf_path is not None
+    broken = tmp_path / "broken.gguf"
+    shutil.copyfile(smollm2.gguf_path, broken)
+    half = broken.stat().st_size // 2
+    with broken.open("r+b") as file:
+        file.seek(half)
+        file.write(byte * half)
+    rig = make_rig("llama.cpp", smollm2.model_copy(update={"gguf_path": broken}))
+    with pytest.raises(ModelDamaged, match=r"one in .*broken\.gguf are damaged.*uniun models pull one"):
+        rig.load()
+    rig.close()
 
 
 PARENT = """
