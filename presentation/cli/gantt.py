@@ -75,8 +75,10 @@ def _rows(trace: Sequence[Mapping[str, object]]) -> tuple[list[_Row], float]:
     swap_since: float | None = None
     now = 0.0
     for record in trace:
-        now = max(now, float(str(record["t"])))
         event, job = str(record["event"]), str(record.get("job"))
+        # The summary is of the time `until`, which may be long after the last thing that happened.
+        if event != "summary" or open_jobs or swap_since is not None:
+            now = max(now, float(str(record["t"])))
         if event == "submit":
             kind, flow = str(record.get("kind")), str(record.get("flow"))
             label = printable(f"{kind} {job if by_job else flow}").replace("\n", " ")

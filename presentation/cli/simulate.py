@@ -19,6 +19,10 @@ INPUT_LIMIT = 50_000_000
 TIMELINE_LIMIT = 500
 """Events shown to a reader; `--json` prints all."""
 FLOW_LIMIT = 30
+NARROW = 60
+"""Columns; below, a table's cells would be cut to a few letters a line."""
+_WIDE = 100
+"""Enough for every quantile."""
 
 Record = Mapping[str, object]
 
@@ -53,15 +57,22 @@ def _read(file: str) -> str:
 
 def _show(report: SimulationReport, console: Console) -> None:
     *events, summary = report.trace
-    console.print(_timeline(events[:TIMELINE_LIMIT]))
+    narrow = console.width < NARROW
+    if narrow:
+        for event in events[:TIMELINE_LIMIT]:
+            console.print(" ".join(filter(None, _event_cells(event))), style=_style(event.get("kind")))
+    else:
+        console.print(_timeline(events[:TIMELINE_LIMIT]))
     if len(events) > TIMELINE_LIMIT:
         console.print(
             f"… and {len(events) - TIMELINE_LIMIT} more events; --json prints them all.", style="dim"
         )
     kinds = _mapping(summary.get("kinds"))
-    if kinds:
-        console.print(_ends(kinds))
-        console.print(_times(kinds))
+    for table in (_ends(kinds), _times(kinds, console.width)) if kinds else ():
+        if narrow:
+            _print_rows(console, table)
+        else:
+            console.print(table)
     flows = _mapping(summary.get("flows"))
     if len(flows) <= FLOW_LIMIT:
         for flow, service in flows.items():
@@ -76,12 +87,28 @@ def _show(report: SimulationReport, console: Console) -> None:
 def _timeline(events: Iterable[Record]) -> Table:
     table = _table("t", "event", "job", "who", "tier", "what", left=("event", "job", "who", "what"))
     for event in events:
-        kind = event.get("kind")
-        who = f"{kind}/{event['flow']}" if "flow" in event else _cell(kind or "")
-        tier = f"T{event['tier']}" if "tier" in event else ""
-        cells = (_cell(event["t"]), _cell(event["event"]), _cell(event.get("job", "")), printable(who), tier)
-        table.add_row(*cells, printable(_what(event)), style=STYLES.get(str(kind), ""))
+        table.add_row(*_event_cells(event), style=_style(event.get("kind")))
     return table
+
+
+def _event_cells(event: Record) -> tuple[str, ...]:
+    kind = event.get("kind")
+    who = f"{kind}/{event['flow']}" if "flow" in event else _cell(kind or "")
+    tier = f"T{event['tier']}" if "tier" in event else ""
+    cells = (_cell(event["t"]), _cell(event["event"]), _cell(event.get("job", "")), printable(who), tier)
+    return (*cells, printable(_what(event)))
+
+
+def _style(kind: object) -> str:
+    return STYLES.get(str(kind), "")
+
+
+def _print_rows(console: Console, table: Table) -> None:
+    """A table for a narrow terminal: a paragraph a row, each figure with its name."""
+    columns = [list(column.cells) for column in table.columns]
+    for row, style in zip(zip(*columns, strict=True), table.rows, strict=True):
+        figures = (f"{column.header} {cell}" for column, cell in zip(table.columns[1:], row[1:], strict=True))
+        console.print(f"{row[0]}: {', '.join(figures)}", style=style.style)
 
 
 def _what(event: Record) -> str:
@@ -110,20 +137,19 @@ def _ends(kinds: Record) -> Table:
     names = ("count", "finished", "cancelled", "failed", "rejected", "service_s")
     table = _table("kind", *names[:-1], "service s")
     for kind, figures in kinds.items():
-        table.add_row(
-            kind, *(_cell(_mapping(figures).get(name)) for name in names), style=STYLES.get(kind, "")
-        )
+        table.add_row(kind, *(_cell(_mapping(figures).get(name)) for name in names), style=_style(kind))
     return table
 
 
-def _times(kinds: Record) -> Table:
+def _times(kinds: Record, width: int) -> Table:
     """Seconds from submission to the first dispatch and to the first token."""
-    waits, firsts = ("p50", "p95", "max"), ("p50", "p95", "p99", "max")
+    firsts = ("p50", "p95", "p99", "max")
+    waits = firsts if width < NARROW or width >= _WIDE else ("p50", "p95", "max")
     table = _table("kind", *(f"wait {q}" for q in waits), *(f"first {q}" for q in firsts))
     for kind, figures in kinds.items():
         wait, first = (_mapping(_mapping(figures).get(name)) for name in ("wait_s", "first_token_s"))
         cells = [*(wait.get(q) for q in waits), *(first.get(q) for q in firsts)]
-        table.add_row(kind, *map(_cell, cells), style=STYLES.get(kind, ""))
+        table.add_row(kind, *map(_cell, cells), style=_style(kind))
     return table
 
 

@@ -108,6 +108,30 @@ def test_the_chart_shows_who_waited_ran_and_gave_way() -> None:
     assert "░░" in simulate("-", "--gantt", text="events: []")
 
 
+def test_the_axis_ends_with_what_happens_last_and_not_at_until() -> None:
+    done: list[dict[str, object]] = [
+        {"t": 0, "event": "submit", **CHAT},
+        {"t": 0, "event": "dispatch", **CHAT},
+        {"t": 4.0, "event": "finish", **CHAT},
+        {"t": 1000.0, "event": "summary"},
+    ]
+    assert str(list(gantt_rows(done, width=40))[1]).endswith(" 4.0 s")
+    running = [*done[:2], done[-1]]
+    assert str(list(gantt_rows(running, width=40))[1]).endswith(" 1000 s")
+
+
+def test_a_narrow_terminal_gets_words_and_a_wide_one_every_quantile(
+    scenario: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for width in ("40", "100"):
+        monkeypatch.setitem(runner.env, "COLUMNS", width)
+        shown = simulate(scenario)
+        assert max(map(len, shown.splitlines())) <= int(width)
+        flat = " ".join(shown.split())
+        for words in ("gives way to c: chat outranks T4", "preempt", "nataraj/deck", "wait p99", "first p99"):
+            assert words in flat, (width, words)
+
+
 def test_a_short_run_is_never_hidden() -> None:
     long: list[dict[str, object]] = [
         {"t": 0, "event": "submit", **CHAT},
