@@ -1,21 +1,24 @@
 """`uniun chat`: a conversation on the terminal."""
 
 import asyncio
+import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, ExitStack, aclosing
 from dataclasses import dataclass
 
 from domain.entities.conversation import AnswerBegun, AnswerEvent, ThinkingDelta
 from domain.entities.llm import Finished, GenerationResult, TextDelta
 from domain.errors import InvalidRequest, UniunError
 from presentation.cli.ask import sources
-from presentation.cli.chat_commands import Commands, show_path
+from presentation.cli.chat_commands import Commands, command_of, show_path
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.prompt import Reader, open_reader
+from presentation.cli.quiet import quiet_terminal
 from presentation.cli.terminal import out, say, write
+from presentation.cli.wrap import WordWrap
 from presentation.controllers.chat import ChatController
 
 
@@ -90,7 +93,7 @@ class _Session:
         loop.add_signal_handler(signal.SIGINT, interrupt)
         try:
             while (line := await self._reader.read()) is not None:
-                if line.strip() == "/quit":
+                if command_of(line) == "/quit":
                     return
                 await self._obey(line)
         except asyncio.CancelledError:
@@ -116,7 +119,12 @@ class _Session:
         """Shows the answer as it comes, and the notes that it cites."""
         result: GenerationResult | None = None
         begun = False
-        with WaitingLine(f"waiting for {self._commands.answering_model}") as waiting:
+        show = write
+        with ExitStack() as stack:
+            waiting = stack.enter_context(WaitingLine(f"waiting for {self._commands.answering_model}"))
+            if self._reader.interactive:
+                stack.enter_context(quiet_terminal())
+                show = WordWrap(_emit, lambda: shutil.get_terminal_size().columns).write
             try:
                 async with aclosing(stream) as events:
                     async for event in events:
@@ -124,7 +132,7 @@ class _Session:
                             case TextDelta(text=text):
                                 waiting.close()
                                 begun = True
-                                write(text)
+                                show(text)
                             case ThinkingDelta():
                                 waiting.show("thinking")
                             case AnswerBegun(hindrance=hindrance):
@@ -153,6 +161,11 @@ class _Session:
             out().print("stopped", style="dim")
         else:
             out().print(describe(result), style="dim")
+
+
+def _emit(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def describe(result: GenerationResult) -> str:

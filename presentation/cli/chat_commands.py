@@ -1,5 +1,7 @@
 """What can be typed in `uniun chat` besides questions."""
 
+import difflib
+import re
 from collections.abc import AsyncGenerator
 
 from domain.entities.conversation import AnswerEvent, PathMessage
@@ -26,6 +28,7 @@ HELP = """\
 /delete ID      delete a conversation and everything in it
 /quit           leave
 Ctrl-C stops an answer; Ctrl-D, or Ctrl-C twice at the prompt, leaves."""
+_NAMES = ("/help", *re.findall(r"^/\w+", HELP, re.MULTILINE))
 _LISTED = 20
 _ID_SHOWN = 8
 _LINE_SHOWN = 200
@@ -41,8 +44,8 @@ class Commands:
 
     async def run(self, line: str) -> AsyncGenerator[AnswerEvent, None] | None:
         """Raises what the controller raises."""
-        name, _, argument = line.strip().partition(" ")
-        argument = argument.strip()
+        name = command_of(line)
+        argument = line.strip()[len(name) :].strip()
         match name:
             case "/help":
                 write(HELP + "\n")
@@ -76,7 +79,9 @@ class Commands:
             case "/delete":
                 await self._delete(_needed(argument, "/delete ID"))
             case _:
-                say(f"{name} is no command; /help lists them.")
+                near = difflib.get_close_matches(name, _NAMES, n=2)
+                hint = f"did you mean {' or '.join(near)}? " if near else ""
+                say(f"{name} is no command; {hint}/help lists them.")
         return None
 
     async def _list(self, text: str) -> None:
@@ -123,6 +128,11 @@ class Commands:
         if not (argument.isascii() and argument.isdigit() and 1 <= int(argument) <= len(path)):
             raise InvalidRequest(f"{usage}: N is one of the {len(path)} numbers that /show shows.")
         return path[int(argument) - 1]
+
+
+def command_of(line: str) -> str:
+    """The first word, in small letters."""
+    return next(iter(line.split(maxsplit=1)), "").lower()
 
 
 def show_path(conversation: ChatController) -> None:

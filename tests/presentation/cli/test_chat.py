@@ -65,6 +65,18 @@ def test_commands() -> None:
     assert [m.content for m in coordinator.requests[1].messages] == ["Be brief.", "two"]
 
 
+def test_commands_in_capitals_with_more_behind_them_or_misspelt() -> None:
+    coordinator = ScriptedCoordinator()
+    out, err = chat("/HELP\n/Hlep\n/retri\n/zzz\n/QUIT now\nnever\n", coordinator)
+    assert out.startswith("/new ")
+    assert err == (
+        "uniun: /hlep is no command; did you mean /help? /help lists them.\n"
+        "uniun: /retri is no command; did you mean /retry? /help lists them.\n"
+        "uniun: /zzz is no command; /help lists them.\n"
+    )
+    assert coordinator.requests == []
+
+
 def test_a_failed_answer_does_not_end_the_conversation() -> None:
     coordinator = ScriptedCoordinator(
         [*answer("Ha")[:1], EngineError("It broke. Ask again.")], answer("Fine.")
@@ -177,22 +189,26 @@ class Terminal:
     """The other end of a pseudo-terminal."""
 
     def __init__(self, end: int, program: subprocess.Popen[bytes]) -> None:
-        self._end = end
+        self.end = end
         self._program = program
         self._seen = ""
 
     def press(self, *keys: bytes) -> None:
         for key in keys:
-            os.write(self._end, key)
+            os.write(self.end, key)
 
     def interrupt(self) -> None:
         self._program.send_signal(signal.SIGINT)
 
-    def expect(self, words: str) -> None:
-        """Reads until the words have appeared, and forgets everything up to them."""
+    def kill(self, number: signal.Signals) -> None:
+        self._program.send_signal(number)
+
+    def expect(self, words: str) -> str:
+        """Reads until the words have appeared, forgets everything up to them, and returns what was before."""
         while words not in self._seen:
             assert self._read(), f"{words!r} did not come; seen: {self._seen!r}"
-        self._seen = self._seen.split(words, 1)[1]
+        before, self._seen = self._seen.split(words, 1)
+        return before
 
     def status(self) -> int:
         while self._read():
@@ -200,10 +216,10 @@ class Terminal:
         return self._program.wait(LIMIT_S)
 
     def _read(self) -> bool:
-        ready, _, _ = select.select([self._end], [], [], LIMIT_S)
+        ready, _, _ = select.select([self.end], [], [], LIMIT_S)
         assert ready, f"silence; seen: {self._seen!r}"
         try:
-            data = os.read(self._end, 65536)
+            data = os.read(self.end, 65536)
         except OSError:  # how Linux says that the program has closed its end
             return False
         self._seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", data.decode(errors="replace"))
@@ -245,6 +261,51 @@ def test_ctrl_c_stops_the_answer_and_not_the_program_and_ctrl_d_leaves() -> None
         screen.expect(">")
         screen.press(CTRL_D)
         assert screen.status() == 0
+
+
+def echoes(screen: Terminal) -> bool:
+    return bool(termios.tcgetattr(screen.end)[3] & termios.ECHO)
+
+
+def test_what_is_typed_while_an_answer_streams_is_not_shown_but_kept() -> None:
+    with terminal("chat") as screen:
+        screen.expect(">")
+        screen.press(b"question", ENTER)
+        screen.expect("Half an answer")
+        assert not echoes(screen)
+        screen.press(b"/show", b"\n")
+        screen.interrupt()  # Ctrl-C as a key would make the terminal forget what was typed
+        before = screen.expect("stopped")
+        assert "/show" not in before
+        screen.expect("  1 you: question")
+        screen.expect(">")
+        screen.press(CTRL_D)
+        assert screen.status() == 0
+        assert echoes(screen)
+
+
+@pytest.mark.parametrize("killer", [signal.SIGTERM, signal.SIGHUP])
+def test_a_chat_that_is_killed_while_it_answers_leaves_the_echo_on(killer: signal.Signals) -> None:
+    with terminal("chat") as screen:
+        screen.expect(">")
+        screen.press(b"question", ENTER)
+        screen.expect("Half an answer")
+        screen.kill(killer)
+        assert screen.status() == -killer
+        assert echoes(screen)
+
+
+def test_several_pasted_lines_are_one_message() -> None:
+    with terminal("chat") as screen:
+        screen.expect(">")
+        screen.press(b"\x1b[200~first\rsecond\x1b[201~", ENTER)
+        screen.expect("Half an answer")
+        screen.press(b"\x1b[200~third\rfourth\x1b[201~\r")
+        screen.interrupt()
+        screen.expect("A whole one.")
+        screen.press(b"/show", ENTER)
+        screen.expect("  1 you: first second")
+        screen.expect("  3 you: third fourth")
 
 
 def test_ctrl_c_twice_at_the_prompt_leaves() -> None:

@@ -1,0 +1,51 @@
+"""Wrapping a stream at its spaces. Only for terminals: what is piped stays as the model wrote it."""
+
+import re
+from collections.abc import Callable
+
+from rich.cells import cell_len
+
+from presentation.cli.terminal import printable
+
+_PIECES = re.compile(r"\n|[^\S\n]|\S+")
+_TAB = 8
+
+
+class WordWrap:
+    """Shows every piece at once; a word that turns out too long for its line is taken back and put on the next one."""
+
+    def __init__(self, emit: Callable[[str], None], columns: Callable[[], int]) -> None:
+        """`columns` is the terminal's width in cells; asked again and again, because it changes."""
+        self._emit = emit
+        self._columns = columns
+        self._at = 0
+        self._word = ""
+        """As much of the last word as is shown."""
+
+    def write(self, text: str) -> None:
+        """Untrusted text, from where the cursor is; the first of it at the beginning of a line."""
+        # The last column stays free: behind it terminals differ in where the cursor is.
+        width = max(2, self._columns()) - 1
+        self._emit("".join(self._placed(piece, width) for piece in _PIECES.findall(printable(text))))
+
+    def _placed(self, piece: str, width: int) -> str:
+        if piece == "\n":
+            self._at, self._word = 0, ""
+            return piece
+        if piece.isspace():
+            self._word = ""
+            step = _TAB - self._at % _TAB if piece == "\t" else cell_len(piece)
+            if self._at + step > width:
+                self._at = 0
+                return "\n"
+            self._at += step
+            return piece
+        shown, cells = cell_len(self._word), cell_len(piece)
+        begins_line = self._at == shown
+        self._word += piece
+        if self._at + cells <= width or begins_line or shown + cells > width:
+            self._at += cells
+            self._at = self._at if self._at <= width else self._at % (width + 1)
+            return piece
+        self._at = shown + cells
+        return "\b" * shown + "\x1b[K\n" + self._word
