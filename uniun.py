@@ -1,6 +1,7 @@
 """Composition root: what is built from what, who closes it, and the way in.
 
-Imports are inside the functions on purpose: `uniun --help` must not wait for what only `uniun chat` needs.
+Imports are inside the functions on purpose: `uniun --help` must not wait for what only `uniun chat` needs, and Ctrl-C
+is first dealt with in `main`.
 """
 
 from __future__ import annotations
@@ -8,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from presentation.cli.openers import Controllers, Library, Openers
 from presentation.cli.start import begin, interruptible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dependency_injector.containers import DeclarativeContainer
 
     from data.clock import Clock
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from domain.usecases.background import BackgroundStatusUseCase
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
+    from presentation.cli.openers import Controllers, Library
     from presentation.controllers.background import BackgroundController
     from presentation.controllers.demo import DemoController
     from presentation.controllers.models import ModelsController
@@ -392,6 +394,8 @@ async def open_app() -> AsyncIterator[Controllers]:
 
 
 async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
+    from presentation.cli.openers import Controllers
+
     stack.push_async_callback(container.database().aclose)
     await stack.enter_async_context(container.dispatcher())
     return Controllers(
@@ -408,6 +412,8 @@ async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Contr
 @asynccontextmanager
 async def open_library() -> AsyncIterator[Library]:
     """The database and what needs no model; no scheduler is started."""
+    from presentation.cli.openers import Library
+
     container = _container()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(container.database().aclose)
@@ -423,6 +429,8 @@ async def open_library() -> AsyncIterator[Library]:
 
 def _background() -> BackgroundController:
     """Without the container, as the process itself is."""
+    from pathlib import Path
+
     from background.service import UserService
     from data.clock import SystemClock
     from data.database.session import Database, sqlite_url
@@ -491,6 +499,7 @@ def main() -> None:
     """The `uniun` command."""
     begin()
     from presentation.cli.app import build_app
+    from presentation.cli.openers import Openers
     from presentation.cli.run import run
 
     app = build_app(

@@ -37,7 +37,7 @@ def test_the_catalogue_begins_with_the_model_that_needs_no_hub() -> None:
 def test_an_empty_store_has_a_default_but_no_model(store: FileModelStore) -> None:
     assert store.installed() == ()
     assert store.default_name() == "tiny"
-    with pytest.raises(UnknownModel, match="`uniun models list`"):
+    with pytest.raises(UnknownModel, match="not installed"):
         store.get("tiny")
 
 
