@@ -403,6 +403,7 @@ async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Contr
         ask=container.ask_controller(),
         models=container.models_controller(),
         scheduler=container.scheduling(),
+        notes=container.notes_controller(),
         knowledge=container.knowledge_controller(),
         nataraj=container.nataraj_controller(),
         ganas=container.gana_controller(),

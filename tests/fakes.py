@@ -276,6 +276,7 @@ def fake_openers(
         scheduler=SchedulerController(
             foreground, SwitchModelUseCase(coordinator), GetSchedulerSnapshotUseCase(coordinator)
         ),
+        notes=faces.notes(),
         knowledge=knowledge,
         nataraj=agents.nataraj_controller(),
         ganas=agents.gana_controller(),

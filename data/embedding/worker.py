@@ -69,4 +69,5 @@ class EmbeddingWorker:
         for note_id, content_hash, text in queue:
             vector = await self._embedder.embed(text)
             # False: the note has changed meanwhile, and waits again, or is gone.
-            self._stored += await self._vectors.store(note_id, content_hash, vector)
+            stored = await self._vectors.store(note_id, content_hash, vector)
+            self._stored += stored  # not in one statement: others of the lane count while this one waits

@@ -148,6 +148,8 @@ class GanaEngine:
         try:
             await self.ganas.put_run(run)
             async with self.leases.hold(claim):
+                # Between the caller's look and the claim another run may have ended, and moved the cursor.
+                gana = await self.ganas.get(gana.id)
                 work = await self._attempt(gana, mode, jobs)
             ended = self._ended(run, work)
             settled = await self.ganas.complete(claim, ended, cursor=work.cursor, publish=work.note)

@@ -32,6 +32,8 @@ class Controllers:
     ask: AskController
     models: ModelsController
     scheduler: SchedulerController
+    notes: NotesController
+    """What is saved through it wakes the background work beside it."""
     knowledge: KnowledgeController
     nataraj: NatarajController
     ganas: GanaController

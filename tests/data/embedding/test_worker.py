@@ -124,6 +124,18 @@ def test_a_flood_is_absorbed(tmp_path: Path) -> None:
     asyncio.run(flood())
 
 
+def test_every_note_of_every_lane_is_counted(tmp_path: Path) -> None:
+    async def work_off() -> None:
+        async with repositories(tmp_path) as (notes, vectors):
+            await notes.save([note(number, f"text {number}") for number in range(40)])
+            told: list[int] = []
+            worker = EmbeddingWorker(vectors, WordEmbedder(), 4)
+            assert await worker.work_off(told.append) == 40
+            assert told[-1] == 40
+
+    asyncio.run(work_off())
+
+
 def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
     async def kill() -> None:
         chance = random.Random(2)

@@ -110,6 +110,20 @@ def test_a_preview_publishes_logs_and_moves_nothing() -> None:
     asyncio.run(scenario())
 
 
+def test_what_was_read_between_look_and_claim_is_not_read_again() -> None:
+    world = GanaWorld()
+
+    async def scenario() -> None:
+        seen = await world.gana(input_tag="inbox")
+        await world.note("Bread rose.", "inbox")
+        assert (await world.engine.process_gana(seen, "interactive")).status == "succeeded"
+        again = await world.engine.process_gana(seen, "interactive")
+        assert (again.status, again.reason) == ("skipped", "no_new_input")
+        assert len(world.ganas.published) == 1
+
+    asyncio.run(scenario())
+
+
 def test_nothing_to_say_moves_the_cursor_and_publishes_nothing() -> None:
     world = GanaWorld(ScriptedCoordinator(answer("NOTHING")))
 
