@@ -151,6 +151,8 @@ class SearchResult(Entity):
     hits: tuple[SearchHit, ...]
     without_meaning: str | None = None
     """Why only words were compared although meaning was asked for too."""
+    waiting: int = 0
+    """Notes that a search by meaning cannot find yet."""
 
 
 class Manas(Entity):

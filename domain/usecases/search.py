@@ -34,15 +34,16 @@ class SearchNotesUseCase:
             raise InvalidRequest("There is nothing to search for. Type a word.")
         if mode == "words":
             return SearchResult(hits=await self._notes.search(query, manas_id=manas_id, limit=limit))
+        waiting = await self._vectors.waiting_count()
         if mode == "meaning":
-            return SearchResult(hits=await self._by_meaning(query, manas_id, limit))
+            return SearchResult(hits=await self._by_meaning(query, manas_id, limit), waiting=waiting)
         pool = max(limit, _POOL)
         words = await self._notes.search(query, manas_id=manas_id, limit=pool)
         try:
             meaning = await self._by_meaning(query, manas_id, pool)
         except (ModelError, QueueFull) as error:
             return SearchResult(hits=words[:limit], without_meaning=str(error))
-        return SearchResult(hits=fuse_ranks(words, meaning)[:limit])
+        return SearchResult(hits=fuse_ranks(words, meaning)[:limit], waiting=waiting)
 
     async def _by_meaning(self, query: str, manas_id: str | None, limit: int) -> tuple[SearchHit, ...]:
         vector = await self._embedder.embed(query)

@@ -98,6 +98,9 @@ async def search(
         result = await library.notes.search(query, mode=mode, manas=manas, limit=limit)
     if result.without_meaning is not None:
         say(f"only words were compared. {result.without_meaning}")
+    if result.waiting:
+        few = "1 note" if result.waiting == 1 else f"{result.waiting} notes"
+        say(f"{few} cannot be found by meaning yet. See: uniun notes embed")
     for hit in result.hits:
         write(f"{hit.note_id[:_ID_CHARACTERS]}  {_one_line(hit.title)}\n")
         write(f"{' ' * _ID_CHARACTERS}  {_one_line(hit.snippet)}\n")

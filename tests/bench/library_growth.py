@@ -25,8 +25,7 @@ from tests.bench.setting import Setting
 from tests.vaults import make_vault
 
 SIZES, QUICK_SIZES = (500, 5_000, 50_000), (20, 40, 80)
-MEASURED = 1
-"""Of the sizes, the one that has goals."""
+"""The middle one has goals."""
 QUESTIONS = 40
 BUDGET_TOKENS = 1_000
 
@@ -44,20 +43,20 @@ class _Library:
 async def run(setting: Setting) -> Report:
     """Vectors are random, so no embedder is measured; a question's own embedding comes on top."""
     libraries = [await _measure(setting, size) for size in (QUICK_SIZES if setting.quick else SIZES)]
-    middle, large = libraries[MEASURED], libraries[-1]
+    small, middle, large = libraries
     figures = [
         Figure(f"import, {middle.notes:,} notes", middle.notes / middle.import_s, "notes/s", at_least(200)),
         Figure(f"import again, {middle.notes:,} notes", middle.notes / middle.again_s, "notes/s"),
     ]
     for name in middle.waits:
         wait_ms = 1000 * percentile(middle.waits[name], 95)
-        growth = percentile(large.waits[name], 50) / percentile(middle.waits[name], 50)
-        figures += [
-            Figure(f"{name}, {middle.notes:,} notes, p95", wait_ms, "ms", at_most(50)),
-            Figure(f"{name}, {large.notes:,} / {middle.notes:,} notes, median", growth),
-        ]
-    slower = (middle.notes / middle.import_s) / (large.notes / large.import_s)
-    figures.append(Figure(f"import of a note, {large.notes:,} / {middle.notes:,} notes", slower))
+        figures.append(Figure(f"{name}, {middle.notes:,} notes, p95", wait_ms, "ms", at_most(50)))
+        for less, more in ((small, middle), (middle, large)):
+            growth = percentile(more.waits[name], 50) / percentile(less.waits[name], 50)
+            figures.append(Figure(f"{name}, {more.notes:,} / {less.notes:,} notes, median", growth))
+    for less, more in ((small, middle), (middle, large)):
+        slower = (less.notes / less.import_s) / (more.notes / more.import_s)
+        figures.append(Figure(f"import of a note, {more.notes:,} / {less.notes:,} notes", slower))
     raw = {
         str(library.notes): {
             "import_s": library.import_s,

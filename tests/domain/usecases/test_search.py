@@ -47,6 +47,17 @@ def test_a_scope_and_a_limit() -> None:
     asyncio.run(look())
 
 
+def test_it_is_told_how_many_notes_meaning_cannot_find() -> None:
+    async def look() -> None:
+        library = await filled()
+        await library.write("d", "Lakes", "water that stays", embedded=False)
+        expected: dict[SearchMode, int] = {"words": 0, "meaning": 1, "both": 1}
+        for mode, waiting in expected.items():
+            assert (await search(library)("sea", mode=mode)).waiting == waiting
+
+    asyncio.run(look())
+
+
 def test_words_do_when_the_embedder_is_missing() -> None:
     async def look() -> None:
         library = await filled()

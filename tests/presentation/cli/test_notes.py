@@ -153,6 +153,8 @@ def test_list_search_and_tags(faces: MemoryFaces) -> None:
     assert "N1" in found.stdout
     assert "word1 sea" in found.stdout
     assert "nothing was found" in uniun(faces, "notes", "search", "absent").stderr
+    blind = uniun(faces, "notes", "search", "sea", "--mode", "both")
+    assert "3 notes cannot be found by meaning yet" in blind.stderr
     assert uniun(faces, "notes", "embed").stdout == "3 notes embedded.\n"
     assert uniun(faces, "notes", "embed").stdout == "Every note is embedded.\n"
     assert uniun(faces, "notes", "search", "sea", "--mode", "meaning").stdout.count("N") == 3
