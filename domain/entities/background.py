@@ -13,6 +13,8 @@ class BackgroundStatus(Entity):
     app_open: bool
     runs: tuple[GanaRun, ...] = ()
     """Its last ones, newest first."""
+    names: dict[str, str] = {}
+    """Of their Ganas, by id."""
 
 
 class ServiceChange(Entity):

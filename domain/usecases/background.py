@@ -37,4 +37,5 @@ class BackgroundStatusUseCase:
             pid=self._service.pid(),
             app_open=self._service.app_is_open(),
             runs=tuple(runs[:RUNS]),
+            names={gana.id: gana.draft.name for gana in await self._ganas.all()},
         )

@@ -49,6 +49,7 @@ async def status(background: BackgroundController) -> None:
     for run in now.runs:
         reason = f" ({run.reason.replace('_', ' ')})" if run.reason else ""
         write(
-            f"{run.started_at.astimezone():%Y-%m-%d %H:%M}  {run.status}{reason}  {run.detail}".rstrip()
+            f"{run.started_at.astimezone():%Y-%m-%d %H:%M}  {now.names.get(run.gana_id, run.gana_id)}  {run.status}{reason}  "
+            f"{run.detail}".rstrip()
             + "\n"
         )

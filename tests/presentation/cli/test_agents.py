@@ -1,13 +1,18 @@
 """`uniun nataraj`, `uniun gana` and `uniun background` on the command line, over fakes."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from domain.entities.gana import GanaRun
 from domain.errors import GanaNotFound, InvalidRequest
 from presentation.cli.app import build_app
+from presentation.cli.background import status
 from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
+from tests.memory.background import fake_background
+from tests.memory.gana_world import GanaWorld
 
 
 class Terminal:
@@ -135,6 +140,20 @@ def test_the_background() -> None:
     assert "starts at login" in installed.stdout
     assert "systemctl" in installed.stderr
     assert "not installed" in uniun("background", "uninstall")
+
+
+def test_the_status_names_the_ganas_that_ran(capsys: pytest.CaptureFixture[str]) -> None:
+    async def scenario() -> None:
+        world = GanaWorld()
+        gana = await world.gana("my week")
+        run = GanaRun(
+            id="r", gana_id=gana.id, due_at=None, status="succeeded", started_at=world.now, by="background"
+        )
+        await world.ganas.put_run(run)
+        await status(fake_background(world.ganas))
+
+    asyncio.run(scenario())
+    assert capsys.readouterr().out.endswith("  my week  succeeded\n")
 
 
 @pytest.mark.parametrize("group", ["gana", "nataraj", "background"])
