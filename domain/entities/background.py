@@ -13,7 +13,7 @@ class BackgroundStatus(Entity):
     app_open: bool
     runs: tuple[GanaRun, ...] = ()
     """Its last ones, newest first."""
-    names: dict[str, str] = {}
+    names: dict[str, str]
     """Of their Ganas, by id."""
 
 
