@@ -17,7 +17,6 @@ PATIENCE_S = 240
 """For a machine that does much else at the same time."""
 NOTES = {
     "Green tea.md": "Green tea is steeped for two minutes in water of eighty degrees. Mika grows it in Uji. #tea",
-    "Stoics.md": "Zeno of Citium taught in a painted porch in Athens. His pupils were called Stoics.",
     "Tea house.md": "---\ntags: [tea]\n---\nThe tea house of Uji opens in April. See [[Green tea]].",
 }
 
@@ -61,8 +60,8 @@ async def read_folder(program: Controllers, vault: Path) -> None:
     report = await program.notes.import_folder(vault)
     assert (report.created, report.problems) == (len(NOTES), ())
     assert await program.notes.embed() == len(NOTES)
-    found = await program.notes.search("hot drink made of leaves", mode="meaning", limit=3)
-    assert found.hits[0].title in ("Green tea", "Tea house")
+    found = await program.notes.search("How hot must it be for brewing?", mode="meaning", limit=1)
+    assert [hit.title for hit in found.hits] == ["Green tea"]
 
     # A tiny model may fail at a note, but then it says why.
     steps = [step async for step in program.knowledge.read_pending()]
