@@ -79,7 +79,7 @@ def test_a_job_that_ends_without_an_answer_is_an_error() -> None:
     ("text", "options", "reason"),
     [
         (" ", {}, "the prompt is empty"),
-        ("hello", {"max_tokens": 0}, "max_tokens: Input should be greater than or equal to 1"),
+        ("hello", {"max_tokens": 0}, "max_tokens: it should be greater than or equal to 1"),
         ("hello", {"stop": ("",)}, "stop.0: String should have at least 1 character"),
     ],
 )
