@@ -30,10 +30,6 @@ class ScenarioError(InvalidRequest):
     """A scenario for the simulator is malformed; the message names the file, the line and the reason."""
 
 
-class JobNotFound(InvalidRequest):
-    """No queued or running job has this id."""
-
-
 class QueueFull(UniunError):
     """A queue limit is reached. Attributes: `limit`, `depth` (both in jobs)."""
 
