@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from domain.usecases.background import BackgroundStatusUseCase
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
-    from presentation.cli.openers import Controllers, Library
+    from presentation.cli.openers import Library
     from presentation.controllers.background import BackgroundController
     from presentation.controllers.demo import DemoController
     from presentation.controllers.models import ModelsController
+    from presentation.faces import Controllers
 
 
 def build_container(settings: Settings) -> DeclarativeContainer:
@@ -394,19 +395,26 @@ async def open_app() -> AsyncIterator[Controllers]:
 
 
 async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
-    from presentation.cli.openers import Controllers
+    from presentation.faces import Controllers
 
     stack.push_async_callback(container.database().aclose)
     await stack.enter_async_context(container.dispatcher())
     return Controllers(
         chat=lambda model, system: container.chat_controller(model=model, system=system),
+        composer_chat=lambda note_id, model: container.composer_chat_controller(note_id=note_id, model=model),
         ask=container.ask_controller(),
         models=container.models_controller(),
         scheduler=container.scheduling(),
         notes=container.notes_controller(),
+        manases=container.manas_controller(),
         knowledge=container.knowledge_controller(),
         nataraj=container.nataraj_controller(),
         ganas=container.gana_controller(),
+        archive=container.archive_controller(),
+        background=_background,
+        demo=container.demo_controller,
+        diagnose=container.diagnose,
+        version=_version,
     )
 
 

@@ -38,12 +38,14 @@ from domain.usecases.scheduler import (
     SimulateUseCase,
     SwitchModelUseCase,
 )
-from presentation.cli.openers import Controllers, Library, Openers
+from presentation.cli.openers import Library, Openers
 from presentation.controllers.ask import AskController
 from presentation.controllers.chat import ChatController
+from presentation.controllers.composer_chat import ComposerChatController
 from presentation.controllers.demo import DemoController
 from presentation.controllers.models import ModelsController
 from presentation.controllers.scheduler import SchedulerController
+from presentation.faces import Controllers
 from tests.memory.background import fake_background, quiet_process
 from tests.memory.chat import MemoryChat, knowledge_controller
 from tests.memory.faces import MemoryFaces
@@ -269,17 +271,27 @@ def fake_openers(
     knowledge = knowledge_controller(coordinator, store, chat.library)
     faces = faces or MemoryFaces(chat.library, knowledge)
     agents = faces.agents = agents_over(coordinator, store, chat.library, faces.cards, faces.ganas)
+    opened_library = faces.open()
     controllers = Controllers(
         chat=lambda model, system: ChatController(chat.use_cases, model=model, system=system),
+        composer_chat=lambda note_id, model: ComposerChatController(
+            chat.use_cases, note_id=note_id, model=model
+        ),
         ask=AskController(generate, AskNotesUseCase(generate, chat.retrieve, store, chat.library.manases)),
         models=models,
         scheduler=SchedulerController(
             foreground, SwitchModelUseCase(coordinator), GetSchedulerSnapshotUseCase(coordinator)
         ),
-        notes=faces.notes(),
+        notes=opened_library.notes,
+        manases=opened_library.manases,
         knowledge=knowledge,
         nataraj=agents.nataraj_controller(),
         ganas=agents.gana_controller(),
+        archive=opened_library.archive,
+        background=lambda: fake_background(faces.ganas),
+        demo=lambda: DemoController(PlayDemoUseCase(demo or ScriptedDemo())),
+        diagnose=lambda: DiagnoseUseCase(health),
+        version=lambda: "1.2.3",
     )
 
     @asynccontextmanager
@@ -297,11 +309,11 @@ def fake_openers(
         controllers=open_controllers,
         app=open_controllers,
         library=open_library,
-        background=lambda: fake_background(faces.ganas),
+        background=controllers.background,
         background_process=quiet_process,
         models=lambda: models,
         simulate=lambda: SimulateUseCase(simulator or FixedSimulator()),
-        demo=lambda: DemoController(PlayDemoUseCase(demo or ScriptedDemo())),
-        diagnose=lambda: DiagnoseUseCase(health),
-        version=lambda: "1.2.3",
+        demo=controllers.demo,
+        diagnose=controllers.diagnose,
+        version=controllers.version,
     )

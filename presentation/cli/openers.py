@@ -7,36 +7,19 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from presentation.faces import Controllers as Controllers
+
 if TYPE_CHECKING:
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
     from presentation.controllers.archive import ArchiveController
-    from presentation.controllers.ask import AskController
     from presentation.controllers.background import BackgroundController
-    from presentation.controllers.chat import ChatController
     from presentation.controllers.demo import DemoController
     from presentation.controllers.gana import GanaController
     from presentation.controllers.knowledge import KnowledgeController
     from presentation.controllers.models import ModelsController
     from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
-    from presentation.controllers.scheduler import SchedulerController
-
-
-@dataclass(frozen=True)
-class Controllers:
-    """The faces of a running scheduler; valid while the context manager that gave them is open."""
-
-    chat: Callable[[str | None, str | None], ChatController]
-    """A new conversation, from a model name and a system prompt."""
-    ask: AskController
-    models: ModelsController
-    scheduler: SchedulerController
-    notes: NotesController
-    """What is saved through it wakes the background work beside it."""
-    knowledge: KnowledgeController
-    nataraj: NatarajController
-    ganas: GanaController
 
 
 @dataclass(frozen=True)
