@@ -290,6 +290,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             preview_gana=providers.Factory(
                 gana_draft.PreviewGanaUseCase, gana_engine, gana_repository, draft_gana, identities
             ),
+            next_fires=providers.Factory(gana_draft.NextFiresUseCase, due_times, identities),
             set_foreground=set_foreground,
             changed=gana_ticker.provided.wake,
         )

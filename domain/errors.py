@@ -22,6 +22,14 @@ class PromptTooLong(InvalidRequest):
         )
 
 
+class InvalidField(InvalidRequest):
+    """One field of a form was refused; `field` is its name, so that a face shows the reason beside it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        self.field = field
+        super().__init__(message)
+
+
 class InvalidSchema(InvalidRequest):
     """The JSON schema for structured output cannot be compiled."""
 
@@ -40,6 +48,16 @@ class QueueFull(UniunError):
         where = f"The queue of {flow}" if flow else "The queue"
         super().__init__(
             f"{where} is full: {depth} jobs wait and the limit is {limit}. Try again when some have run."
+        )
+
+
+class TooManyWatchers(UniunError):
+    """So many readers follow the scheduler already that no more are taken; `limit` says how many."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(
+            f"{limit} readers follow the scheduler already, and no more are taken. Close one, or try again later."
         )
 
 
@@ -85,6 +103,10 @@ class EngineMissing(EngineError):
 
 class EngineLost(EngineError):
     """The engine process died or gave no sign of life. The job can be run again and resumes from its tokens."""
+
+
+class NoteChanged(InvalidRequest):
+    """The note is another now than the one that was edited; nothing was saved."""
 
 
 class NotFound(InvalidRequest):

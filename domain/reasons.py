@@ -13,6 +13,8 @@ _PHRASES = tuple(
         (r"Input should be a valid (list|tuple|array|set)\b.*", "it should be a list"),
         (r"Input should be (a valid dictionary|an object)\b.*", "it should be a group of named values"),
         (r"Input should be ", "it should be "),
+        (r"String should have at least 1 character\b.*", "it is empty"),
+        (r"String should have at most ", "it should have at most "),
         (r"Extra inputs are not permitted", "there is nothing of this name"),
         (r"Field required", "it is missing"),
     )

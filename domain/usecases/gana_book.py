@@ -2,7 +2,7 @@
 
 from domain.entities.gana import Gana, GanaDraft, GanaRun
 from domain.entities.note import normal_tag
-from domain.errors import InvalidRequest
+from domain.errors import InvalidField, InvalidRequest
 from domain.repositories.due_times import DueTimes
 from domain.repositories.ganas import GanaRepository
 from domain.repositories.identity import Identities
@@ -52,18 +52,21 @@ class SaveGanaUseCase:
         return changed
 
     async def _checked(self, draft: GanaDraft, gana: Gana | None) -> GanaDraft:
-        self._due_times.validate(draft)
+        try:
+            self._due_times.validate(draft)
+        except InvalidRequest as error:
+            raise InvalidField("trigger", str(error)) from None
         for other in await self._ganas.all():
             if other.draft.name == draft.name and (gana is None or other.id != gana.id):
-                raise InvalidRequest(f"There is a Gana {draft.name} already. Choose another name.")
+                raise InvalidField("name", f"There is a Gana {draft.name} already. Choose another name.")
         manas_ids = [(await self._manases.get(manas)).id for manas in draft.manas_ids]
         watched = draft.input_manas_id
         return draft.model_copy(
             update={
                 "manas_ids": tuple(dict.fromkeys(manas_ids)),
                 "input_manas_id": (await self._manases.get(watched)).id if watched is not None else None,
-                "input_tag": _tag(draft.input_tag),
-                "output_tag": _tag(draft.output_tag),
+                "input_tag": _tag("input_tag", draft.input_tag),
+                "output_tag": _tag("output_tag", draft.output_tag),
             }
         )
 
@@ -130,10 +133,10 @@ def _trigger(draft: GanaDraft) -> tuple[object, ...]:
     return (draft.mode, draft.interval_minutes, draft.cron, draft.once_at)
 
 
-def _tag(tag: str | None) -> str | None:
+def _tag(field: str, tag: str | None) -> str | None:
     if tag is None:
         return None
     normal = normal_tag(tag)
     if not normal:
-        raise InvalidRequest(f"{tag!r} is no tag. Use letters or digits.")
+        raise InvalidField(field, f"{tag!r} is no tag. Use letters or digits.")
     return normal

@@ -1,12 +1,14 @@
 """What a form or a command line says of a Gana, and trying it before it is saved."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
 from domain.entities.gana import Gana, GanaDraft, GanaProgress, GanaRun
-from domain.errors import InvalidRequest
+from domain.errors import InvalidField, InvalidRequest
+from domain.reasons import plain_reason
 from domain.repositories.due_times import DueTimes
 from domain.repositories.ganas import GanaRepository
 from domain.repositories.identity import Identities
@@ -23,7 +25,7 @@ class DraftGanaUseCase:
     def __call__(self, fields: Mapping[str, Any], before: GanaDraft | None = None) -> GanaDraft:
         """Fields of a draft, and `trigger` in plain words; those that are not given stay as they were.
 
-        Raises `InvalidRequest` in one sentence.
+        Raises `InvalidField` in one sentence.
         """
         told = dict(fields)
         words = told.pop("trigger", None)
@@ -37,19 +39,49 @@ class DraftGanaUseCase:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"]))
-            reason = first["msg"].removeprefix("Value error, ")
-            raise InvalidRequest(f"The Gana was refused: {place + ': ' if place else ''}{reason}.") from None
+            reason = plain_reason(first["msg"])
+            raise InvalidField(
+                str(first["loc"][0]) if place else "trigger",
+                f"The Gana was refused: {place + ': ' if place else ''}{reason}.",
+            ) from None
 
     def _trigger(self, words: str, told: Mapping[str, Any]) -> dict[str, Any]:
-        trigger = read_trigger(words)
+        try:
+            trigger = read_trigger(words)
+        except InvalidRequest as error:
+            raise InvalidField("trigger", str(error)) from None
         found: dict[str, Any] = trigger.model_dump(include={"mode", "reactive", "interval_minutes", "cron"})
         wall = trigger.once_wall
         found["once_at"] = self._due_times.local(wall) if wall is not None else None
         if trigger.reactive:
             if told.get("input_tag") is not None or told.get("input_manas_id") is not None:
-                raise InvalidRequest("The trigger names the input already; name it once.")
+                raise InvalidField("trigger", "The trigger names the input already; name it once.")
             found |= {"input_tag": trigger.input_tag, "input_manas_id": trigger.input_manas}
         return found
+
+
+class NextFiresUseCase:
+    """When a trigger will fire, before anything is saved."""
+
+    def __init__(self, due_times: DueTimes, identities: Identities) -> None:
+        self._due_times = due_times
+        self._identities = identities
+
+    def __call__(self, draft: GanaDraft, count: int) -> tuple[datetime, ...]:
+        """Up to `count` moments from now on; none for one that only reacts or runs by hand. Raises `InvalidField`."""
+        try:
+            self._due_times.validate(draft)
+        except InvalidRequest as error:
+            raise InvalidField("trigger", str(error)) from None
+        fires: list[datetime] = []
+        after = self._identities.now()
+        while len(fires) < count:
+            following = self._due_times.next_after(draft, after)
+            if following is None:
+                break
+            fires.append(following)
+            after = following
+        return tuple(fires)
 
 
 class PreviewGanaUseCase:

@@ -40,7 +40,8 @@ _INTERVAL = re.compile(
     r"(?:every|each)\s+(?:(?P<count>\d{1,6})\s+)?(?P<unit>minute|hour|day|week)s?", re.IGNORECASE
 )
 _NEW_NOTES = re.compile(
-    r"(?P<once>once\s+)?on\s+(?:a\s+)?new\s+notes?\s+(?:(?:tagged|with(?:\s+the)?\s+tag)\s+#?(?P<tag>\S+)|in\s+(?P<manas>.+))",
+    r"(?P<once>once\s+)?(?:on|when)\s+(?:a\s+)?new\s+notes?\s+"
+    r"(?:(?:tagged|with(?:\s+the)?\s+tag|with(?=\s+#))\s+#?(?P<tag>\S+?)|in\s+(?P<manas>.+?))(?:\s+(?:comes?|arrives?))?",
     re.IGNORECASE,
 )
 _ONCE = re.compile(
@@ -64,7 +65,9 @@ class Trigger(Entity):
 def read_trigger(text: str) -> Trigger:
     """Raises `InvalidRequest` with examples when it is none of the known ways to say it."""
     words = " ".join(text.split()).rstrip(".")
-    both = re.fullmatch(r"(.+?)\s+and\s+((?:once\s+)?on\s+(?:a\s+)?new\s+note.+)", words, re.IGNORECASE)
+    both = re.fullmatch(
+        r"(.+?)\s+and\s+((?:once\s+)?(?:on|when)\s+(?:a\s+)?new\s+note.+)", words, re.IGNORECASE
+    )
     if both is not None:
         timed, reacting = read_trigger(both[1]), read_trigger(both[2])
         if timed.mode == reacting.mode == "recurring" and not timed.reactive:

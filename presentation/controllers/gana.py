@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from domain.entities.gana import Gana, GanaProgress, GanaRun
+from domain.entities.gana import Gana, GanaDraft, GanaProgress, GanaRun
 from domain.entities.llm import LlmTaskKind
 from domain.usecases.gana import GanaEngine
 from domain.usecases.gana_book import (
@@ -16,7 +16,7 @@ from domain.usecases.gana_book import (
     LookUpGanasUseCase,
     SaveGanaUseCase,
 )
-from domain.usecases.gana_draft import DraftGanaUseCase, PreviewGanaUseCase
+from domain.usecases.gana_draft import DraftGanaUseCase, NextFiresUseCase, PreviewGanaUseCase
 from domain.usecases.scheduler import SetForegroundKindUseCase
 from domain.usecases.trigger_words import describe_trigger
 
@@ -34,6 +34,7 @@ class GanaController:
     delete: DeleteGanaUseCase
     engine: GanaEngine
     preview_gana: PreviewGanaUseCase
+    next_fires: NextFiresUseCase
     set_foreground: SetForegroundKindUseCase
     changed: Callable[[], None] = lambda: None
 
@@ -86,6 +87,17 @@ class GanaController:
         """Ends a run at its next token."""
         self.engine.stop(gana_id)
 
+    def read_trigger(self, words: str, fires: int = 3) -> "TriggerReading":
+        """What a trigger in plain words means. Raises `InvalidField`."""
+        draft = self.draft({"name": "?", "task": "?", "trigger": words})
+        return TriggerReading(self._words(draft), self.next_fires(draft, fires), draft.reactive)
+
+    async def preview(
+        self, gana_id: str, fields: Mapping[str, Any] | None = None, watch: Watch = lambda progress: None
+    ) -> GanaRun:
+        """What it would write, for a face that says by itself what the user looks at; publishes nothing."""
+        return await self.preview_gana(gana_id, fields, watch)
+
     @contextmanager
     def form(self, gana_id: str | None = None) -> Iterator["GanaForm"]:
         """While entered, the user looks at this Gana's form, or at one for a new Gana."""
@@ -98,12 +110,23 @@ class GanaController:
 
     def describe(self, gana: Gana) -> str:
         """When it runs, in words."""
-        once = gana.draft.once_at
-        return describe_trigger(gana.draft, self.local(once) if once is not None else "")
+        return self._words(gana.draft)
+
+    def _words(self, draft: GanaDraft) -> str:
+        return describe_trigger(draft, self.local(draft.once_at) if draft.once_at is not None else "")
 
     def local(self, moment: datetime) -> str:
         """A moment on the machine's own clock."""
         return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+
+
+@dataclass(frozen=True)
+class TriggerReading:
+    """`fires` are the next moments that are known; `reactive` means that the words name an input to react to."""
+
+    words: str
+    fires: tuple[datetime, ...]
+    reactive: bool
 
 
 @dataclass(frozen=True)

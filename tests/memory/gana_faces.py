@@ -16,7 +16,7 @@ from domain.usecases.gana_book import (
     LookUpGanasUseCase,
     SaveGanaUseCase,
 )
-from domain.usecases.gana_draft import DraftGanaUseCase, PreviewGanaUseCase
+from domain.usecases.gana_draft import DraftGanaUseCase, NextFiresUseCase, PreviewGanaUseCase
 from domain.usecases.gana_tools import RetrievedPassages
 from domain.usecases.llm import GenerateOneShotUseCase
 from domain.usecases.manases import ListManasesUseCase
@@ -107,6 +107,7 @@ class GanaFaces:
             delete=DeleteGanaUseCase(self.ganas),
             engine=self.engine,
             preview_gana=PreviewGanaUseCase(self.engine, self.ganas, draft, self.identities),
+            next_fires=NextFiresUseCase(self.due_times, self.identities),
             set_foreground=self._foreground,
             changed=lambda: self.woken.append("ticker"),
         )

@@ -80,7 +80,7 @@ def test_a_job_that_ends_without_an_answer_is_an_error() -> None:
     [
         (" ", {}, "the prompt is empty"),
         ("hello", {"max_tokens": 0}, "max_tokens: it should be greater than or equal to 1"),
-        ("hello", {"stop": ("",)}, "stop.0: String should have at least 1 character"),
+        ("hello", {"stop": ("",)}, "stop.0: it is empty"),
     ],
 )
 def test_a_bad_request_is_refused_in_one_sentence(text: str, options: dict[str, Any], reason: str) -> None:

@@ -32,6 +32,9 @@ from domain.usecases.trigger_words import EXAMPLES, describe_trigger, read_trigg
         ("*/15 * * * *", {"cron": "*/15 * * * *"}),
         ("once at 2026-12-24 18:00", {"mode": "one_shot", "once_wall": datetime(2026, 12, 24, 18)}),  # noqa: DTZ001
         ("on new notes tagged #inbox", {"reactive": True, "input_tag": "inbox"}),
+        ("when a new note with #inbox comes", {"reactive": True, "input_tag": "inbox"}),
+        ("when new notes with the tag inbox arrive", {"reactive": True, "input_tag": "inbox"}),
+        ("when a new note in My Kitchen comes", {"reactive": True, "input_manas": "My Kitchen"}),
         ("on new notes in My Kitchen", {"reactive": True, "input_manas": "My Kitchen"}),
         ("once on a new note tagged x", {"mode": "one_shot", "reactive": True, "input_tag": "x"}),
         (
