@@ -280,7 +280,12 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             look_up=providers.Factory(gana_book.LookUpGanasUseCase, gana_repository),
             draft=draft_gana,
             save=providers.Factory(
-                gana_book.SaveGanaUseCase, gana_repository, manas_repository, due_times, identities
+                gana_book.SaveGanaUseCase,
+                gana_repository,
+                manas_repository,
+                note_repository,
+                due_times,
+                identities,
             ),
             enable_gana=providers.Factory(
                 gana_book.EnableGanaUseCase, gana_repository, due_times, identities
@@ -305,6 +310,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             manases=providers.Factory(manases.ListManasesUseCase, manas_repository),
             set_foreground=set_foreground,
             looked_at=deck_refill.provided.look_at,
+            work=deck_refill.provided.work,
         )
         chat_controller = providers.Factory(ChatController, chat_use_cases)
         composer_chat_controller = providers.Factory(ComposerChatController, chat_use_cases)

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 
 from data.clock import Clock
-from domain.entities.nataraj import WHOLE_LIBRARY
+from domain.entities.nataraj import WHOLE_LIBRARY, DeckWork
 from domain.errors import UniunError
 from domain.repositories.cards import CardRepository
 from domain.usecases.nataraj import NatarajGenerator
@@ -32,6 +32,9 @@ class DeckRefill:
         self._decks: dict[str, None] = {WHOLE_LIBRARY: None}
         self._not_before: dict[str, float] = {}
         self._pause_s: dict[str, float] = {}
+        self._filling: tuple[str, int] | None = None
+        """The deck that is being filled, and the cards that are to lie in it."""
+        self._exhausted: set[str] = set()
         self.hindrance: str | None = None
         """Why a deck was not filled; none when all is well."""
 
@@ -51,6 +54,13 @@ class DeckRefill:
         self._not_before.clear()
         self._bell.set()
 
+    async def work(self, scope: str) -> DeckWork:
+        """As things stand now."""
+        writing = 0
+        if self._filling is not None and self._filling[0] == scope:
+            writing = max(0, self._filling[1] - await self._lying(scope))
+        return DeckWork(writing=writing, exhausted=scope in self._exhausted, hindrance=self.hindrance)
+
     async def run(self) -> None:
         """Until cancelled."""
         while True:
@@ -68,19 +78,26 @@ class DeckRefill:
             if self._clock.monotonic() < self._not_before.get(scope, 0.0):
                 continue
             try:
-                lying = (await self._cards.counts(scope)).get("buffered", 0)
+                lying = await self._lying(scope)
                 if lying >= LOW:
                     continue
+                self._filling = scope, FULL
                 filled = await self._generator.fill_buffer(scope, FULL - lying)
             except UniunError as error:
                 self.hindrance = str(error)
                 self._leave_alone(scope)
                 continue
+            finally:
+                self._filling = None
             self.hindrance = None
+            (self._exhausted.add if filled.exhausted else self._exhausted.discard)(scope)
             if len(filled.cards) < FULL - lying:
                 self._leave_alone(scope)
             else:
                 self._pause_s.pop(scope, None)
+
+    async def _lying(self, scope: str) -> int:
+        return (await self._cards.counts(scope)).get("buffered", 0)
 
     def _leave_alone(self, scope: str) -> None:
         pause = self._pause_s.get(scope, FIRST_PAUSE_S)

@@ -48,3 +48,14 @@ class Deck(Entity):
     cards: tuple[Card, ...]
     """Buffered, the next one first."""
     counts: dict[CardState, int]
+
+
+class DeckWork(Entity):
+    """What is done, without being asked, so that a deck does not run out."""
+
+    writing: int = 0
+    """Cards that are still to be written in the fill that is going on; 0 when none is."""
+    exhausted: bool = False
+    """The last fill found no combination of notes left."""
+    hindrance: str | None = None
+    """Why the last fill failed; none when it did not."""

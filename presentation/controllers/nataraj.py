@@ -1,11 +1,11 @@
 """The deck, for every face."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from domain.entities.llm import GenerationEvent, LlmTaskKind
-from domain.entities.nataraj import WHOLE_LIBRARY, Card, Deck, DeckFill
+from domain.entities.nataraj import WHOLE_LIBRARY, Card, Deck, DeckFill, DeckWork
 from domain.entities.note import Note
 from domain.errors import CardNotFound, InvalidRequest
 from domain.usecases.manases import ListManasesUseCase
@@ -13,9 +13,14 @@ from domain.usecases.nataraj import DropCardUseCase, KeepCardUseCase, NatarajGen
 from domain.usecases.scheduler import SetForegroundKindUseCase
 
 
+async def _no_refill(scope: str) -> DeckWork:
+    return DeckWork()
+
+
 @dataclass(frozen=True)
 class NatarajController:
-    """A scope is `all` or the id of a Manas. `looked_at` tells whoever refills decks which one is in use."""
+    """A scope is `all` or the id of a Manas. `looked_at` tells whoever refills decks which one is in use; `work` is what
+    that one does for a deck."""
 
     generator: NatarajGenerator
     show_deck: ShowDeckUseCase
@@ -24,6 +29,7 @@ class NatarajController:
     manases: ListManasesUseCase
     set_foreground: SetForegroundKindUseCase
     looked_at: Callable[[str], None] = lambda scope: None
+    work: Callable[[str], Awaitable[DeckWork]] = _no_refill
 
     async def scope(self, manas: str | None) -> str:
         """Of a Manas by name or id, or of the whole library. Raises `ManasNotFound`."""

@@ -1,8 +1,8 @@
 import asyncio
 
 from data.nataraj.refill import DECKS, FIRST_PAUSE_S, DeckRefill
-from domain.entities.nataraj import WHOLE_LIBRARY
-from tests.fakes import ScriptedCoordinator, answer
+from domain.entities.nataraj import WHOLE_LIBRARY, DeckWork
+from tests.fakes import HOLD, ScriptedCoordinator, answer
 from tests.memory.clock import HandClock
 from tests.memory.gana_world import GanaWorld
 
@@ -88,6 +88,27 @@ def test_without_a_model_it_says_why_and_waits() -> None:
         await world.refill.fill()
         assert world.refill.hindrance is None
         assert await world.lying() == 8
+
+    asyncio.run(scenario())
+
+
+def test_it_says_what_it_does() -> None:
+    async def scenario() -> None:
+        world = World(ScriptedCoordinator([HOLD], answer("Both wait.")))
+        await world.write(3)
+        assert await world.refill.work(WHOLE_LIBRARY) == DeckWork()
+        filling = asyncio.create_task(world.refill.fill())
+        async with asyncio.timeout(20):
+            while not world.coordinator.jobs:  # noqa: ASYNC110 - fakes tell nobody
+                await asyncio.sleep(0)
+        assert await world.refill.work(WHOLE_LIBRARY) == DeckWork(writing=8)
+        world.coordinator.jobs[0].cancel()
+        await filling
+        assert await world.refill.work(WHOLE_LIBRARY) == DeckWork(hindrance="The job was cancelled.")
+        world.clock.run(FIRST_PAUSE_S)
+        await world.refill.fill()
+        # Three notes are three pairs and a triple.
+        assert await world.refill.work(WHOLE_LIBRARY) == DeckWork(exhausted=True)
 
     asyncio.run(scenario())
 
