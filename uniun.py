@@ -39,6 +39,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
 
     from data.clock import SystemClock
     from data.database.session import Database, sqlite_url
+    from data.demo.load import sample_folder
     from data.demo.play import EngineDemo
     from data.embedding.patience import ImpatientEmbedder
     from data.export.archive import FolderArchives
@@ -50,9 +51,11 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.health import MachineHealth
     from data.identity import RandomIdentities
     from data.importing.folder import FolderImporter
+    from data.importing.uploads import UploadFolder
     from data.inference.supervisor import EngineRunner
     from data.knowledge.backfill import Backfill
     from data.markdown.parser import MarkdownNoteParser
+    from data.models.reachability import HubReachability
     from data.models.store import FileModelStore
     from data.nataraj.refill import DeckRefill
     from data.note_changes import LocalNoteChanges
@@ -150,6 +153,10 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         remove_model = providers.Factory(models.RemoveModelUseCase, store)
         register_model = providers.Factory(models.RegisterModelUseCase, store)
         list_processes = providers.Factory(health.ListEngineProcessesUseCase, machine)
+        measure_memory = providers.Factory(models.MeasureMemoryUseCase, machine)
+        propose_models = providers.Factory(
+            models.ProposeModelsUseCase, store, providers.Factory(HubReachability), machine
+        )
         diagnose = providers.Factory(health.DiagnoseUseCase, machine)
         play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
 
@@ -161,6 +168,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         )
         find_note = providers.Factory(notes.FindNoteUseCase, note_repository)
         list_manases = providers.Factory(manases.ListManasesUseCase, manas_repository)
+        importer = providers.Factory(FolderImporter, note_repository, note_parser, identities, note_changes)
         notes_controller = providers.Factory(
             NotesController,
             create=providers.Factory(notes.CreateNoteUseCase, compose_note, note_repository, note_changes),
@@ -171,10 +179,13 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             get=providers.Factory(notes.GetNoteUseCase, note_repository, knowledge_repository),
             list_notes=providers.Factory(notes.ListNotesUseCase, note_repository),
             search=providers.Factory(search.SearchNotesUseCase, note_repository, vector_repository, embedder),
-            import_folder=providers.Factory(
-                importing.ImportFolderUseCase,
-                providers.Factory(FolderImporter, note_repository, note_parser, identities, note_changes),
+            import_folder=providers.Factory(importing.ImportFolderUseCase, importer),
+            import_upload=providers.Factory(
+                importing.ImportUploadUseCase,
+                providers.Singleton(UploadFolder, settings.data_dir),
+                importer,
             ),
+            samples=sample_folder(),
             manases=list_manases,
             embed=providers.Factory(embedding.EmbedNotesUseCase, vector_repository, embedding_worker),
         )
@@ -185,6 +196,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             providers.Factory(manases.DeleteManasUseCase, manas_repository),
             providers.Factory(manases.ChangeManasUseCase, manas_repository, note_repository),
             find_note,
+            providers.Factory(manases.RenameManasUseCase, manas_repository),
         )
         archive_controller = providers.Factory(
             ArchiveController,
@@ -329,6 +341,8 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             providers.Factory(knowledge.ListFailuresUseCase, knowledge_repository, note_repository),
             providers.Factory(knowledge.RetryExtractionUseCase, knowledge_repository),
             set_foreground,
+            providers.Factory(knowledge.WatchReadingUseCase, knowledge_repository, dispatcher),
+            providers.Factory(knowledge.NotesNamingUseCase, knowledge_repository, note_repository),
         )
         scheduling = providers.Factory(SchedulerController, set_foreground, switch_model, snapshot)
         models_controller = providers.Factory(
@@ -340,6 +354,8 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             remove_model,
             register_model,
             list_processes,
+            measure_memory,
+            propose_models,
         )
         demo_controller = providers.Factory(DemoController, play_demo)
 

@@ -16,6 +16,7 @@ from data.clock import Clock
 from data.inference.supervisor import EngineRunner
 from data.models.store import FileModelStore
 from domain.entities.health import EngineProcess, Finding
+from domain.entities.models import Memory
 from domain.errors import EngineError, ModelError, ModelLoadFailed, UniunError, UnknownModel
 
 _ENGINES = {"llama.cpp": ("cyllama", "cyllama.llama.llama_cpp"), "mlx": ("mlx-lm", "mlx.core, mlx_lm")}
@@ -75,6 +76,10 @@ class MachineHealth:
             except psutil.Error:
                 continue  # it ended meanwhile, or is not ours to look at
         return tuple(sorted(found, key=lambda process: -process.running_s))
+
+    def memory(self) -> Memory:
+        memory = psutil.virtual_memory()
+        return Memory(total_bytes=memory.total, free_bytes=memory.available)
 
     def _chosen(self, works: Mapping[str, bool]) -> Finding:
         """Which engine runs the default model, by the runner's own rule."""
@@ -140,7 +145,7 @@ class MachineHealth:
         return f"uniun models rm {name}, then uniun models add {name} PATH"
 
     def _memory(self) -> Finding:
-        memory = psutil.virtual_memory()
+        memory = self.memory()
         try:
             name = self._store.default_name()
             entry = next((e for e in self._store.catalogue() if e.name == name), None)
@@ -148,10 +153,10 @@ class MachineHealth:
         except UniunError:
             needed = 0
         cores = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
-        text = f"{memory.available / 1e9:.1f} GB free of {memory.total / 1e9:.1f} GB, {cores} cores"
+        text = f"{memory.free_bytes / 1e9:.1f} GB free of {memory.total_bytes / 1e9:.1f} GB, {cores} cores"
         if needed:
             text += f"; the default model needs {needed / 1e9:.1f} GB"
-        if memory.available < needed:
+        if memory.free_bytes < needed:
             return Finding(
                 area="memory", state="warn", text=text, mend="Close other programs, or use a smaller model."
             )

@@ -16,7 +16,7 @@ from domain.entities.llm import (
     TextDelta,
     Usage,
 )
-from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress
+from domain.entities.models import CatalogueEntry, InstalledModel, Memory, PullProgress
 from domain.entities.scheduler import SchedulerSnapshot
 from domain.entities.simulation import SimulationReport
 from domain.errors import EngineError, JobCancelled, ScenarioError, UnknownModel
@@ -27,6 +27,8 @@ from domain.usecases.llm import GenerateOneShotUseCase
 from domain.usecases.models import (
     EnsureModelUseCase,
     ListModelsUseCase,
+    MeasureMemoryUseCase,
+    ProposeModelsUseCase,
     PullModelUseCase,
     RegisterModelUseCase,
     RemoveModelUseCase,
@@ -152,9 +154,10 @@ class MemoryStore:
         self.names = list(installed)
         self.default = "tiny"
         self.pulled: list[str] = []
+        self.offered = [ENTRY]
 
     def catalogue(self) -> tuple[CatalogueEntry, ...]:
-        return (ENTRY,)
+        return tuple(self.offered)
 
     def installed(self) -> tuple[InstalledModel, ...]:
         return tuple(self.get(name) for name in sorted(self.names))
@@ -208,6 +211,19 @@ class FixedHealth:
 
     def engine_processes(self) -> tuple[EngineProcess, ...]:
         return self._processes
+
+    def memory(self) -> Memory:
+        return Memory(total_bytes=16_000_000_000, free_bytes=11_000_000_000)
+
+
+class FixedHub:
+    """Implements `ModelHub`."""
+
+    def __init__(self, *, there: bool = False) -> None:
+        self.there = there
+
+    async def answers(self) -> bool:
+        return self.there
 
 
 class FixedSimulator:
@@ -264,6 +280,8 @@ def fake_openers(
         RemoveModelUseCase(store),
         RegisterModelUseCase(store),
         ListEngineProcessesUseCase(health),
+        MeasureMemoryUseCase(health),
+        ProposeModelsUseCase(store, FixedHub(), health),
     )
     foreground = SetForegroundKindUseCase(coordinator)
     chat = MemoryChat(coordinator, store, library)

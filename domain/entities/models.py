@@ -52,3 +52,10 @@ class PullProgress(Entity):
     stage: Literal["wait", "download", "check", "unpack", "convert", "done"]
     done_bytes: int = Field(ge=0)
     total_bytes: int | None = None
+
+
+class Memory(Entity):
+    """Of the machine, in bytes; `free_bytes` is what programs may still take without swapping."""
+
+    total_bytes: int
+    free_bytes: int

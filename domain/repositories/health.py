@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from domain.entities.health import EngineProcess, Finding
+from domain.entities.models import Memory
 
 
 class Health(Protocol):
@@ -15,4 +16,8 @@ class Health(Protocol):
 
     def engine_processes(self) -> tuple[EngineProcess, ...]:
         """Engine processes of this user, oldest first."""
+        ...
+
+    def memory(self) -> Memory:
+        """At this moment."""
         ...

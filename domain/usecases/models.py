@@ -4,9 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from domain.entities.entity import Entity
-from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress
+from domain.entities.models import CatalogueEntry, InstalledModel, Memory, PullProgress
 from domain.errors import UnknownModel
+from domain.repositories.health import Health
+from domain.repositories.hub import ModelHub
 from domain.repositories.model_store import ModelStore
+
+PROPOSALS = 3
+MEMORY_SHARE = 0.5
+"""Of the machine's memory, for the model: the rest is for what else the user runs."""
 
 
 class ModelShelf(Entity):
@@ -96,3 +102,37 @@ class RegisterModelUseCase:
     def __call__(self, name: str, path: Path) -> InstalledModel:
         """Raises `ModelDamaged` saying what the folder lacks."""
         return self._models.register(name, path)
+
+
+class MeasureMemoryUseCase:
+    """What there is for models."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def __call__(self) -> Memory:
+        """At this moment."""
+        return self._health.memory()
+
+
+class ProposeModelsUseCase:
+    """Larger models than the default one, by the machine's memory."""
+
+    def __init__(self, models: ModelStore, hub: ModelHub, health: Health) -> None:
+        self._models = models
+        self._hub = hub
+        self._health = health
+
+    async def __call__(self) -> tuple[CatalogueEntry, ...]:
+        """The largest that fit and are not installed, best first; none where the hub does not answer."""
+        room = self._health.memory().total_bytes * MEMORY_SHARE
+        installed = {model.name for model in self._models.installed()}
+        small, *larger = self._models.catalogue()
+        fitting = [
+            entry
+            for entry in larger
+            if small.memory_bytes < entry.memory_bytes <= room and entry.name not in installed
+        ]
+        if not fitting or not await self._hub.answers():
+            return ()
+        return tuple(sorted(fitting, key=lambda entry: entry.memory_bytes, reverse=True)[:PROPOSALS])

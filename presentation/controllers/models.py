@@ -4,12 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from domain.entities.health import EngineProcess
-from domain.entities.models import InstalledModel, PullProgress
+from domain.entities.models import CatalogueEntry, InstalledModel, Memory, PullProgress
 from domain.usecases.health import ListEngineProcessesUseCase
 from domain.usecases.models import (
     EnsureModelUseCase,
     ListModelsUseCase,
+    MeasureMemoryUseCase,
     ModelShelf,
+    ProposeModelsUseCase,
     PullModelUseCase,
     RegisterModelUseCase,
     RemoveModelUseCase,
@@ -29,6 +31,8 @@ class ModelsController:
         remove: RemoveModelUseCase,
         register: RegisterModelUseCase,
         list_processes: ListEngineProcessesUseCase,
+        memory: MeasureMemoryUseCase,
+        propose: ProposeModelsUseCase,
     ) -> None:
         self._list = list_models
         self._pull = pull
@@ -37,6 +41,8 @@ class ModelsController:
         self._remove = remove
         self._register = register
         self._processes = list_processes
+        self._memory = memory
+        self._propose = propose
 
     def shelf(self) -> ModelShelf:
         """Installed models and those that can be fetched."""
@@ -65,3 +71,11 @@ class ModelsController:
     def processes(self) -> tuple[EngineProcess, ...]:
         """Engine processes that are alive."""
         return self._processes()
+
+    def memory(self) -> Memory:
+        """Of this machine."""
+        return self._memory()
+
+    async def proposals(self) -> tuple[CatalogueEntry, ...]:
+        """Larger models that this machine can hold, best first; none where their source does not answer."""
+        return await self._propose()

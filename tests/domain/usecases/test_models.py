@@ -4,8 +4,8 @@ import pytest
 
 from domain.entities.models import PullProgress
 from domain.errors import UnknownModel
-from domain.usecases.models import EnsureModelUseCase, ListModelsUseCase
-from tests.fakes import MemoryStore
+from domain.usecases.models import EnsureModelUseCase, ListModelsUseCase, ProposeModelsUseCase
+from tests.fakes import ENTRY, FixedHealth, FixedHub, MemoryStore
 
 
 def ignore(step: PullProgress) -> None:
@@ -32,3 +32,20 @@ def test_another_model_is_never_fetched_unasked() -> None:
     with pytest.raises(UnknownModel, match="There is no model nonsense"):
         asyncio.run(EnsureModelUseCase(store)("nonsense", ignore))
     assert store.pulled == []
+
+
+def test_larger_models_are_proposed_by_memory_where_the_hub_answers() -> None:
+    store = MemoryStore("tiny", "have")
+    for name, memory_gb in (
+        ("have", 2),
+        ("small", 2),
+        ("medium", 4),
+        ("large", 8),
+        ("huge", 40),
+        ("good", 3),
+    ):
+        store.offered.append(ENTRY.model_copy(update={"name": name, "memory_bytes": memory_gb * 10**9}))
+    # 16 GB of memory: half of it is for the model.
+    propose = ProposeModelsUseCase(store, FixedHub(there=True), FixedHealth())
+    assert [entry.name for entry in asyncio.run(propose())] == ["large", "medium", "good"]
+    assert asyncio.run(ProposeModelsUseCase(store, FixedHub(), FixedHealth())()) == ()
