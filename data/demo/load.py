@@ -6,6 +6,7 @@ It is the load of the bug that this scheduler was made for, and the same for eve
 import random
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from domain.entities.llm import GenerationRequest, LlmTaskKind, Message, Sampling
@@ -130,12 +131,14 @@ def describe() -> str:
     )
 
 
+def sample_folder() -> Path:
+    """The notes that come with the program."""
+    return Path(str(files("data.demo"))) / "notes"
+
+
 def sample_notes() -> tuple[Note, ...]:
     """The notes in `notes/`, by title."""
-    folder = files("data.demo") / "notes"
-    found = [
-        _read(item.name, item.read_text("utf-8")) for item in folder.iterdir() if item.name.endswith(".md")
-    ]
+    found = [_read(item.name, item.read_text("utf-8")) for item in sample_folder().glob("*.md")]
     return tuple(sorted(found, key=lambda note: note.title))
 
 

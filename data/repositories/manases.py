@@ -43,6 +43,34 @@ class SqlManasRepository:
     async def get(self, manas_id: str) -> Manas:
         return await self._database.read(lambda session: _manas(session, _find(session, manas_id)))
 
+    async def of_note(self, note_id: str) -> tuple[Manas, ...]:
+        def read(session: Session) -> tuple[Manas, ...]:
+            rows = session.exec(
+                select(ManasRow)
+                .join(ManasNoteRow, col(ManasNoteRow.manas_id) == col(ManasRow.id))
+                .where(ManasNoteRow.note_id == note_id)
+                .order_by(col(ManasRow.key))
+            ).all()
+            return tuple(_manas(session, row) for row in rows)
+
+        return await self._database.read(read)
+
+    async def rename(self, manas_id: str, name: str) -> None:
+        name = " ".join(name.split())
+        key = name_key(name)
+
+        def write(session: Session) -> None:
+            row = _find(session, manas_id)
+            taken = session.exec(
+                select(ManasRow.id).where(ManasRow.key == key, ManasRow.id != row.id)
+            ).first()
+            if taken is not None:
+                raise InvalidRequest(f"There is a Manas {name} already. Choose another name.")
+            row.name, row.key = name, key
+            session.add(row)
+
+        await self._database.write(write)
+
     async def delete(self, manas_id: str) -> None:
         def write(session: Session) -> None:
             row = _find(session, manas_id)

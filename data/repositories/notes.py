@@ -29,6 +29,16 @@ class SqlNoteRepository:
     async def save(self, notes: Sequence[Note], *, extract: bool = True) -> None:
         await self._database.write(lambda session: write_notes(session, notes, extract=extract))
 
+    async def replace(self, note: Note, seen: str) -> bool:
+        def write(session: Session) -> bool:
+            stored = session.exec(select(NoteRow.content_hash).where(NoteRow.id == note.id)).first()
+            if stored != seen:
+                return False
+            write_notes(session, [note], extract=True)
+            return True
+
+        return await self._database.write(write)
+
     async def get(self, note_id: str) -> Note:
         found = await self.many([note_id])
         if not found:
@@ -93,10 +103,9 @@ class SqlNoteRepository:
 
         return await self._database.read(read)
 
-    async def count(self) -> int:
-        return await self._database.read(
-            lambda session: session.exec(select(func.count()).select_from(NoteRow)).one()
-        )
+    async def count(self, *, tag: str | None = None, manas_id: str | None = None) -> int:
+        counted = select(func.count()).select_from(NoteRow).where(*_within(tag, manas_id))
+        return await self._database.read(lambda session: session.exec(counted).one())
 
     async def search(
         self, query: str, *, manas_id: str | None = None, limit: int = 20
@@ -162,10 +171,9 @@ class SqlNoteRepository:
 
         return await self._database.read(read)
 
-    async def note_ids(self, manas_id: str | None) -> tuple[str, ...]:
+    async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:
         def read(session: Session) -> tuple[str, ...]:
-            ids = select(NoteRow.id) if manas_id is None else _ids_of_manas(manas_id)
-            return tuple(sorted(session.exec(ids)))
+            return tuple(sorted(session.exec(select(NoteRow.id).where(*_within(tag, manas_id)))))
 
         return await self._database.read(read)
 

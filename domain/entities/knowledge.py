@@ -8,6 +8,7 @@ from pydantic import Field
 from domain.entities.entity import Entity
 
 PendingState = Literal["waiting", "failed"]
+NoteReadingState = Literal["read", "waiting", "reading", "failed"]
 
 
 class ConceptClaim(Entity):
@@ -68,6 +69,19 @@ class PendingExtraction(Entity):
     attempts: int
     error: str | None
     queued_at: datetime
+
+
+class NoteReading(Entity):
+    """How far the reading of a note into the graph is."""
+
+    state: NoteReadingState
+    error: str | None = None
+    """Why the last attempt failed."""
+    position: int | None = None
+    """Its place in the scheduler's queue, from 1; none while it is not in there."""
+    estimated_start_s: float | None = None
+    tokens: int = 0
+    """Written so far."""
 
 
 class Passage(Entity):

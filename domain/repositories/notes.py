@@ -20,6 +20,10 @@ class NoteRepository(Protocol):
         extraction of those whose content changed, in the same transaction."""
         ...
 
+    async def replace(self, note: Note, seen: str) -> bool:
+        """Saves a note whose stored content has the hash `seen`; false, and nothing saved, if it has another or is gone."""
+        ...
+
     async def get(self, note_id: str) -> Note:
         """Raises `NoteNotFound`."""
         ...
@@ -46,8 +50,8 @@ class NoteRepository(Protocol):
         """Newest change first."""
         ...
 
-    async def count(self) -> int:
-        """Of all notes."""
+    async def count(self, *, tag: str | None = None, manas_id: str | None = None) -> int:
+        """Of all notes, or of those that `lines` would list."""
         ...
 
     async def search(
@@ -74,8 +78,8 @@ class NoteRepository(Protocol):
         """Notes of a tag or Manas that changed after a time, oldest change first; never notes that a Gana wrote."""
         ...
 
-    async def note_ids(self, manas_id: str | None) -> tuple[str, ...]:
-        """Of one Manas, or of all notes; sorted."""
+    async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:
+        """Of one Manas, of one tag, or of all notes; sorted."""
         ...
 
 
@@ -92,6 +96,14 @@ class ManasRepository(Protocol):
 
     async def get(self, manas_id: str) -> Manas:
         """By id or by name. Raises `ManasNotFound`."""
+        ...
+
+    async def of_note(self, note_id: str) -> tuple[Manas, ...]:
+        """Those that have the note, by name."""
+        ...
+
+    async def rename(self, manas_id: str, name: str) -> None:
+        """Raises `ManasNotFound`, and `InvalidRequest` if another one is called so."""
         ...
 
     async def delete(self, manas_id: str) -> None:

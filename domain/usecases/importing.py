@@ -1,10 +1,11 @@
 """Folders of Markdown become notes."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
-from domain.entities.note import ImportProgress, ImportReport
+from domain.entities.note import ImportProblem, ImportProgress, ImportReport
 from domain.repositories.importer import Importer
+from domain.repositories.uploads import UploadedFile, Uploads
 
 
 class ImportFolderUseCase:
@@ -22,3 +23,35 @@ class ImportFolderUseCase:
     def watch(self, folder: Path) -> AsyncIterator[ImportReport]:
         """Again after every burst of changes, until it is closed."""
         return self._importer.watch(folder)
+
+
+class ImportUploadUseCase:
+    """Files that came through a browser become notes; the files themselves are not kept."""
+
+    def __init__(self, uploads: Uploads, importer: Importer) -> None:
+        self._uploads = uploads
+        self._importer = importer
+
+    async def __call__(
+        self,
+        files: Sequence[UploadedFile],
+        progress: Callable[[ImportProgress], None] = lambda step: None,
+    ) -> ImportReport:
+        """An archive of the same name brings its notes up to date. Raises `InvalidRequest`.
+
+        Being cancelled keeps what was imported.
+        """
+        async with self._uploads.unpacked(files) as unpacked:
+            report = await self._importer.run(unpacked.folder, progress)
+            problems = [_relative(problem, unpacked.folder) for problem in report.problems]
+            return report.model_copy(
+                update={
+                    "problems": (*unpacked.problems, *problems),
+                    # Single files say nothing about others.
+                    "gone": report.gone if unpacked.whole else 0,
+                }
+            )
+
+
+def _relative(problem: ImportProblem, folder: Path) -> ImportProblem:
+    return problem.model_copy(update={"path": problem.path.removeprefix(f"{folder}/")})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from domain.entities.entity import Entity
-from domain.entities.knowledge import Neighbourhood
+from domain.entities.knowledge import Neighbourhood, NoteReading
 from domain.entities.llm import (
     GenerationEvent,
     GenerationResult,
@@ -21,6 +21,7 @@ from domain.prompts import extraction as prompt
 from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.model_store import ModelStore
 from domain.repositories.notes import NoteRepository
+from domain.repositories.scheduler_coordinator import SchedulerCoordinator
 from domain.usecases.extraction_check import BadAnswer, checked, key
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
 from domain.usecases.text_budget import cut_middle
@@ -243,6 +244,47 @@ class RetryExtractionUseCase:
     async def __call__(self, note_ids: Sequence[str] | None = None) -> int:
         """All of them when none are named. Returns how many."""
         return await self._knowledge.retry(note_ids)
+
+
+class WatchReadingUseCase:
+    """What becomes of one note at this moment."""
+
+    def __init__(self, knowledge: KnowledgeRepository, coordinator: SchedulerCoordinator) -> None:
+        self._knowledge = knowledge
+        self._coordinator = coordinator
+
+    async def __call__(self, note_id: str) -> NoteReading:
+        """A note that is gone counts as read."""
+        pending = await self._knowledge.pending_of(note_id)
+        if pending is None:
+            return NoteReading(state="read")
+        if pending.state == "failed":
+            return NoteReading(state="failed", error=pending.error)
+        snapshot = self._coordinator.snapshot()
+        running = snapshot.running
+        if running is not None and (running.kind, running.flow) == (LlmTaskKind.EXTRACT, note_id):
+            return NoteReading(state="reading", error=pending.error, tokens=running.tokens_done)
+        for job in (job for jobs in snapshot.tiers.values() for job in jobs):
+            if (job.kind, job.flow) == (LlmTaskKind.EXTRACT, note_id):
+                return NoteReading(
+                    state="waiting",
+                    error=pending.error,
+                    position=job.position,
+                    estimated_start_s=job.estimated_start_s,
+                )
+        return NoteReading(state="waiting", error=pending.error)
+
+
+class NotesNamingUseCase:
+    """From a concept back to what was written about it."""
+
+    def __init__(self, knowledge: KnowledgeRepository, notes: NoteRepository) -> None:
+        self._knowledge = knowledge
+        self._notes = notes
+
+    async def __call__(self, concept_id: str, limit: int = 50) -> tuple[Note, ...]:
+        """Notes that name the concept."""
+        return await self._notes.many(await self._knowledge.notes_naming([concept_id], limit))
 
 
 class ShowGraphUseCase:

@@ -25,6 +25,10 @@ class ListManasesUseCase:
         """By id or name. Raises `ManasNotFound`."""
         return await self._manases.get(reference)
 
+    async def of_note(self, note_id: str) -> tuple[Manas, ...]:
+        """Those that have the note, by name."""
+        return await self._manases.of_note(note_id)
+
 
 class CreateManasUseCase:
     """An empty one."""
@@ -34,10 +38,20 @@ class CreateManasUseCase:
 
     async def __call__(self, name: str) -> Manas:
         """Raises `InvalidRequest` if the name is empty, too long or taken."""
-        clean = clean_title(name)
-        if not clean or len(clean) > 200:
-            raise InvalidRequest("A Manas needs a name of 1 to 200 characters.")
-        return await self._manases.create(clean)
+        return await self._manases.create(_clean(name))
+
+
+class RenameManasUseCase:
+    """Its notes stay."""
+
+    def __init__(self, manases: ManasRepository) -> None:
+        self._manases = manases
+
+    async def __call__(self, reference: str, name: str) -> Manas:
+        """Raises `ManasNotFound`, and `InvalidRequest` if the name is empty, too long or taken."""
+        manas = await self._manases.get(reference)
+        await self._manases.rename(manas.id, _clean(name))
+        return await self._manases.get(manas.id)
 
 
 class DeleteManasUseCase:
@@ -102,3 +116,10 @@ class ChangeManasUseCase:
                 "No note fits. Look for some with: uniun notes list --tag TAG, or uniun notes search WORDS"
             )
         return list(dict.fromkeys(chosen))
+
+
+def _clean(name: str) -> str:
+    clean = clean_title(name)
+    if not clean or len(clean) > 200:
+        raise InvalidRequest("A Manas needs a name of 1 to 200 characters.")
+    return clean

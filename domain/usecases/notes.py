@@ -14,7 +14,7 @@ from domain.entities.note import (
     hash_content,
     normal_tag,
 )
-from domain.errors import InvalidRequest, NoteNotFound
+from domain.errors import InvalidRequest, NoteChanged, NoteNotFound
 from domain.repositories.cards import CardRepository
 from domain.repositories.identity import Identities
 from domain.repositories.knowledge import KnowledgeRepository
@@ -27,6 +27,7 @@ MAX_TAGS = 400
 """Of its text and its own."""
 _TITLE_FROM_LINE = 80
 _MOST_BACKLINKS = 200
+_CHANGED = "The note was not saved: it has been changed by something else meanwhile. Edit it again."
 _GENERATED = ("gana", "nataraj")
 
 
@@ -99,12 +100,16 @@ class EditNoteUseCase:
         text: str | None = None,
         tags: Sequence[str] | None = None,
         aliases: Sequence[str] | None = None,
+        seen: str | None = None,
     ) -> Note:
         """`tags` are all that are not in the text. A title that came from the text follows it, unless one is given.
+        `seen` is the content hash of what was edited, if the note must still be that.
 
-        Raises `NoteNotFound`, `InvalidRequest`. Nothing is saved, and no time changes, if nothing is new.
+        Raises `NoteNotFound`, `InvalidRequest`, `NoteChanged`. Nothing is saved, and no time changes, if nothing is new.
         """
         old = await self._notes.get(note_id)
+        if seen is not None and old.content_hash != seen:
+            raise NoteChanged(_CHANGED)
         _check_text(text or "")
         before = self._parser.parse(old.text, front_matter=False)
         after = before if text is None else self._parser.parse(text, front_matter=False)
@@ -126,9 +131,15 @@ class EditNoteUseCase:
         if new == old:
             return old
         new = new.model_copy(update={"changed_at": self._identities.now()})
-        await self._notes.save([new])
+        if not await self._notes.replace(new, old.content_hash):
+            raise NoteChanged(_CHANGED)
         self._changes.announce([new.id])
         return new
+
+    def own_tags(self, note: Note) -> tuple[str, ...]:
+        """Those that are not written in its text, which alone can be taken off it."""
+        inside = self._parser.parse(note.text, front_matter=False).text_tags
+        return tuple(tag for tag in note.tags if tag not in inside)
 
     async def document(self, note_id: str) -> tuple[str, str]:
         """(the note as one text for an editor, its title and other tags above it; its content hash).
@@ -136,21 +147,18 @@ class EditNoteUseCase:
         Raises `NoteNotFound`.
         """
         note = await self._notes.get(note_id)
-        inside = self._parser.parse(note.text, front_matter=False).text_tags
-        tags = [tag for tag in note.tags if tag not in inside]
-        front = {"title": note.title, "tags": tags, "aliases": list(note.aliases)}
+        front = {"title": note.title, "tags": list(self.own_tags(note)), "aliases": list(note.aliases)}
         return self._parser.render(front, note.text), note.content_hash
 
     async def rewrite(self, note_id: str, document: str, seen: str) -> Note:
         """Takes such a text back; `seen` is the content hash that came with it.
 
-        Raises `InvalidRequest`, and changes nothing, if what is above the text cannot be read or the note is another now.
+        Raises `InvalidRequest`, and changes nothing, if what is above the text cannot be read or the note is another now
+        (`NoteChanged`).
         """
         _check_text(document)
         if (await self._notes.get(note_id)).content_hash != seen:
-            raise InvalidRequest(
-                "The note was not saved: it has been changed by something else meanwhile. Edit it again."
-            )
+            raise NoteChanged(_CHANGED)
         parsed = self._parser.parse(document)
         if parsed.flaws:
             raise InvalidRequest(f"The note was not saved. {parsed.flaws[0]}")
@@ -161,6 +169,7 @@ class EditNoteUseCase:
             text=parsed.text.removeprefix("\n"),
             tags=own_tags,
             aliases=parsed.aliases,
+            seen=seen,
         )
 
 
@@ -266,9 +275,9 @@ class ListNotesUseCase:
         counts = await self._notes.tags()
         return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
-    async def count(self) -> int:
-        """Of all notes."""
-        return await self._notes.count()
+    async def count(self, *, tag: str | None = None, manas_id: str | None = None) -> int:
+        """Of all notes, or of those that would be listed."""
+        return await self._notes.count(tag=normal_tag(tag) if tag is not None else None, manas_id=manas_id)
 
 
 def title_of(text: str) -> str:

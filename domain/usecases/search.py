@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from domain.entities.note import SearchHit, SearchMode, SearchResult
+from domain.entities.note import SearchHit, SearchMode, SearchResult, normal_tag
 from domain.errors import InvalidRequest, ModelError, QueueFull
 from domain.repositories.embedder import Embedder
 from domain.repositories.notes import NoteRepository
@@ -12,6 +12,8 @@ RANK_OFFSET = 60
 """The constant of reciprocal rank fusion, as its authors chose it."""
 _POOL = 50
 """Of each list, so many are fused at least."""
+_TAGGED_POOL = 300
+"""So many are looked through for those with a tag."""
 _SNIPPET_CHARACTERS = 200
 
 
@@ -24,14 +26,25 @@ class SearchNotesUseCase:
         self._embedder = embedder
 
     async def __call__(
-        self, query: str, *, mode: SearchMode = "words", manas_id: str | None = None, limit: int = 20
+        self,
+        query: str,
+        *,
+        mode: SearchMode = "words",
+        tag: str | None = None,
+        manas_id: str | None = None,
+        limit: int = 20,
     ) -> SearchResult:
-        """Best first. With `both`, words alone do if the embedder is not to be had; `meaning` raises its `ModelError`.
+        """Best first; with a tag, among the best few hundred. With `both`, words alone do if the embedder is not to be had; `meaning` raises its `ModelError`.
 
         Raises `InvalidRequest` for an empty query.
         """
         if not query.strip():
             raise InvalidRequest("There is nothing to search for. Type a word.")
+        if tag is not None:
+            found = await self(query, mode=mode, manas_id=manas_id, limit=_TAGGED_POOL)
+            tagged = set(await self._notes.note_ids(manas_id, tag=normal_tag(tag)))
+            hits = tuple(hit for hit in found.hits if hit.note_id in tagged)
+            return found.model_copy(update={"hits": hits[:limit]})
         if mode == "words":
             return SearchResult(hits=await self._notes.search(query, manas_id=manas_id, limit=limit))
         waiting = await self._vectors.waiting_count()

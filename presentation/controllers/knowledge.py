@@ -3,17 +3,20 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from types import TracebackType
 
-from domain.entities.knowledge import Neighbourhood
+from domain.entities.knowledge import Neighbourhood, NoteReading
 from domain.entities.llm import GenerationEvent, LlmTaskKind
+from domain.entities.note import Note
 from domain.usecases.knowledge import (
     ExtractionFailure,
     ExtractKnowledgeUseCase,
     ListFailuresUseCase,
+    NotesNamingUseCase,
     Reading,
     ReadingProgress,
     ReadPendingNotesUseCase,
     RetryExtractionUseCase,
     ShowGraphUseCase,
+    WatchReadingUseCase,
 )
 from domain.usecases.scheduler import SetForegroundKindUseCase
 
@@ -53,7 +56,11 @@ class KnowledgeController:
         list_failures: ListFailuresUseCase,
         retry: RetryExtractionUseCase,
         set_foreground: SetForegroundKindUseCase,
+        watch_reading: WatchReadingUseCase,
+        notes_naming: NotesNamingUseCase,
     ) -> None:
+        self._watch_reading = watch_reading
+        self._notes_naming = notes_naming
         self._extract = extract
         self._read_pending = read_pending
         self._show_graph = show_graph
@@ -64,6 +71,18 @@ class KnowledgeController:
     def open_note(self, note_id: str) -> OpenedNote:
         """For as long as a note is on the screen."""
         return OpenedNote(note_id, self._extract, self._set_foreground)
+
+    async def read_opened(self, note_id: str) -> Reading:
+        """Reads a note that the user looks at, if it is still to be read. Cancelling it leaves it to the backfill."""
+        return await self._extract(note_id, opened=True)
+
+    async def reading(self, note_id: str) -> NoteReading:
+        """How far the reading of a note is."""
+        return await self._watch_reading(note_id)
+
+    async def notes_naming(self, concept_id: str, limit: int = 50) -> tuple[Note, ...]:
+        """Notes that name a concept."""
+        return await self._notes_naming(concept_id, limit)
 
     def read_pending(
         self, on_event: Callable[[GenerationEvent], None] = lambda event: None

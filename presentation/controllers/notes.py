@@ -13,13 +13,15 @@ from domain.entities.note import (
     SearchMode,
     SearchResult,
 )
+from domain.repositories.uploads import UploadedFile
 from domain.usecases.embedding import EmbedNotesUseCase
-from domain.usecases.importing import ImportFolderUseCase
+from domain.usecases.importing import ImportFolderUseCase, ImportUploadUseCase
 from domain.usecases.manases import (
     ChangeManasUseCase,
     CreateManasUseCase,
     DeleteManasUseCase,
     ListManasesUseCase,
+    RenameManasUseCase,
 )
 from domain.usecases.notes import (
     CreateNoteUseCase,
@@ -47,6 +49,8 @@ class NotesController:
         list_notes: ListNotesUseCase,
         search: SearchNotesUseCase,
         import_folder: ImportFolderUseCase,
+        import_upload: ImportUploadUseCase,
+        samples: Path,
         manases: ListManasesUseCase,
         embed: EmbedNotesUseCase,
     ) -> None:
@@ -59,6 +63,8 @@ class NotesController:
         self._list = list_notes
         self._search = search
         self._import = import_folder
+        self._import_upload = import_upload
+        self._samples = samples
         self._manases = manases
         self._embed = embed
 
@@ -86,9 +92,14 @@ class NotesController:
         title: str | None = None,
         text: str | None = None,
         tags: Sequence[str] | None = None,
+        seen: str | None = None,
     ) -> Note:
-        """What is not given stays."""
-        return await self._edit(note_id, title=title, text=text, tags=tags)
+        """What is not given stays. Raises `NoteChanged` if the content has another hash than `seen`."""
+        return await self._edit(note_id, title=title, text=text, tags=tags, seen=seen)
+
+    def own_tags(self, note: Note) -> tuple[str, ...]:
+        """Those that are not written in its text."""
+        return self._edit.own_tags(note)
 
     async def tag(self, reference: str, add: Sequence[str], remove: Sequence[str]) -> Note:
         """Adds and removes tags."""
@@ -107,26 +118,47 @@ class NotesController:
         scope = (await self._manases.get(manas)).id if manas is not None else None
         return await self._list(tag=tag, manas_id=scope, limit=limit, offset=offset)
 
-    async def count(self) -> int:
-        """Of all notes."""
-        return await self._list.count()
+    async def count(self, *, tag: str | None = None, manas: str | None = None) -> int:
+        """Of all notes, or of those that `list` would give."""
+        scope = (await self._manases.get(manas)).id if manas is not None else None
+        return await self._list.count(tag=tag, manas_id=scope)
 
     async def tags(self) -> dict[str, int]:
         """Tag to number of notes, most used first."""
         return await self._list.tags()
 
     async def search(
-        self, query: str, *, mode: SearchMode = "words", manas: str | None = None, limit: int = 20
+        self,
+        query: str,
+        *,
+        mode: SearchMode = "words",
+        tag: str | None = None,
+        manas: str | None = None,
+        limit: int = 20,
     ) -> SearchResult:
         """By words, by meaning, or both."""
         scope = (await self._manases.get(manas)).id if manas is not None else None
-        return await self._search(query, mode=mode, manas_id=scope, limit=limit)
+        return await self._search(query, mode=mode, tag=tag, manas_id=scope, limit=limit)
 
     async def import_folder(
         self, folder: Path, progress: Callable[[ImportProgress], None] = lambda step: None
     ) -> ImportReport:
         """Brings the notes up to date with the files."""
         return await self._import(folder, progress)
+
+    async def import_upload(
+        self,
+        files: Sequence[UploadedFile],
+        progress: Callable[[ImportProgress], None] = lambda step: None,
+    ) -> ImportReport:
+        """Files and archives that came through a browser."""
+        return await self._import_upload(files, progress)
+
+    async def import_samples(
+        self, progress: Callable[[ImportProgress], None] = lambda step: None
+    ) -> ImportReport:
+        """The notes that come with the program, to try it on."""
+        return await self._import(self._samples, progress)
 
     def watch_folder(self, folder: Path) -> AsyncIterator[ImportReport]:
         """And again after every change."""
@@ -147,9 +179,11 @@ class ManasController:
         delete: DeleteManasUseCase,
         change: ChangeManasUseCase,
         find: FindNoteUseCase,
+        rename: RenameManasUseCase,
     ) -> None:
         self._list = list_manases
         self._create = create
+        self._rename = rename
         self._delete = delete
         self._change = change
         self._find = find
@@ -161,6 +195,14 @@ class ManasController:
     async def create(self, name: str) -> Manas:
         """An empty one."""
         return await self._create(name)
+
+    async def of_note(self, note_id: str) -> tuple[Manas, ...]:
+        """Those that have the note."""
+        return await self._list.of_note(note_id)
+
+    async def rename(self, reference: str, name: str) -> Manas:
+        """By id or name."""
+        return await self._rename(reference, name)
 
     async def delete(self, reference: str) -> Manas:
         """By id or name; the notes stay."""

@@ -14,9 +14,11 @@ from domain.usecases.conversations import (
 from domain.usecases.knowledge import (
     ExtractKnowledgeUseCase,
     ListFailuresUseCase,
+    NotesNamingUseCase,
     ReadPendingNotesUseCase,
     RetryExtractionUseCase,
     ShowGraphUseCase,
+    WatchReadingUseCase,
 )
 from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase
 from domain.usecases.retrieval import RetrieveContextUseCase
@@ -77,4 +79,6 @@ def knowledge_controller(
         ListFailuresUseCase(library.knowledge, library.notes),
         RetryExtractionUseCase(library.knowledge),
         SetForegroundKindUseCase(coordinator),
+        WatchReadingUseCase(library.knowledge, coordinator),
+        NotesNamingUseCase(library.knowledge, library.notes),
     )

@@ -1,21 +1,25 @@
 """The faces of a library in memory, over real Markdown and real folders."""
 
+import tempfile
 from pathlib import Path
 
+from data.demo.load import sample_folder
 from data.embedding.worker import EmbeddingWorker
 from data.export.archive import FolderArchives
 from data.importing.folder import FolderImporter
+from data.importing.uploads import UploadFolder
 from data.markdown.parser import MarkdownNoteParser
 from data.note_changes import LocalNoteChanges
 from domain.errors import InvalidRequest
 from domain.usecases.embedding import EmbedNotesUseCase
 from domain.usecases.export import BackUpUseCase, ExportUseCase
-from domain.usecases.importing import ImportFolderUseCase
+from domain.usecases.importing import ImportFolderUseCase, ImportUploadUseCase
 from domain.usecases.manases import (
     ChangeManasUseCase,
     CreateManasUseCase,
     DeleteManasUseCase,
     ListManasesUseCase,
+    RenameManasUseCase,
 )
 from domain.usecases.notes import (
     ComposeNote,
@@ -75,6 +79,7 @@ class MemoryFaces:
                 DeleteManasUseCase(self.library.manases),
                 ChangeManasUseCase(self.library.manases, self.library.notes),
                 FindNoteUseCase(self.library.notes),
+                RenameManasUseCase(self.library.manases),
             ),
             knowledge=lambda: self._knowledge,
             nataraj=lambda: self._agents().nataraj_controller(),
@@ -100,6 +105,8 @@ class MemoryFaces:
             list_notes=ListNotesUseCase(notes),
             search=SearchNotesUseCase(notes, library.vectors, library.embedder),
             import_folder=ImportFolderUseCase(importer),
+            import_upload=ImportUploadUseCase(UploadFolder(Path(tempfile.gettempdir())), importer),
+            samples=sample_folder(),
             manases=ListManasesUseCase(library.manases),
             embed=EmbedNotesUseCase(library.vectors, EmbeddingWorker(library.vectors, library.embedder, 2)),
         )

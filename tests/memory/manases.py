@@ -29,6 +29,15 @@ class MemoryManases:
                 return self._manas(each)
         raise ManasNotFound(f"There is no Manas {manas_id}. List them: uniun notes manas list")
 
+    async def of_note(self, note_id: str) -> tuple[Manas, ...]:
+        return tuple(manas for manas in await self.all() if note_id in self._members[manas.id])
+
+    async def rename(self, manas_id: str, name: str) -> None:
+        found = await self.get(manas_id)
+        if any(name == other and each != found.id for each, other in self._names.items()):
+            raise InvalidRequest(f"There is a Manas {name} already. Choose another name.")
+        self._names[found.id] = name
+
     async def delete(self, manas_id: str) -> None:
         found = await self.get(manas_id)
         del self._names[found.id], self._members[found.id]

@@ -26,6 +26,13 @@ class MemoryNotes:
             if extract and (old is None or old.content_hash != note.content_hash):
                 self.extract_queue[note.id] = note.content_hash
 
+    async def replace(self, note: Note, seen: str) -> bool:
+        old = self.notes.get(note.id)
+        if old is None or old.content_hash != seen:
+            return False
+        await self.save([note])
+        return True
+
     async def get(self, note_id: str) -> Note:
         try:
             return self.notes[note_id]
@@ -74,8 +81,8 @@ class MemoryNotes:
             for note in chosen[offset : offset + limit]
         )
 
-    async def count(self) -> int:
-        return len(self.notes)
+    async def count(self, *, tag: str | None = None, manas_id: str | None = None) -> int:
+        return len(self._chosen(tag, manas_id))
 
     async def search(
         self, query: str, *, manas_id: str | None = None, limit: int = 20
@@ -126,8 +133,8 @@ class MemoryNotes:
         ]
         return tuple(sorted(chosen, key=lambda note: (note.changed_at, note.id))[:limit])
 
-    async def note_ids(self, manas_id: str | None) -> tuple[str, ...]:
-        return tuple(sorted(note.id for note in self._chosen(None, manas_id)))
+    async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:
+        return tuple(sorted(note.id for note in self._chosen(tag, manas_id)))
 
     def _chosen(self, tag: str | None, manas_id: str | None) -> list[Note]:
         return [
