@@ -1,0 +1,104 @@
+"""The pages, and how they come into the server."""
+
+import asyncio
+import functools
+import hashlib
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import nicegui
+from fastapi import FastAPI
+from nicegui import ui
+
+from presentation.faces import Controllers
+from presentation.web import theme
+from presentation.web.changes import Changes
+from presentation.web.chat_page import page_chat
+from presentation.web.notices import sentence
+from presentation.web.shell import empty, shell
+from presentation.web.site import Site
+from presentation.web.surfaces import Surfaces
+
+RECONNECT_S = 15.0
+"""A page whose connection was lost is kept so long; after that it is drawn anew when it comes back."""
+_STATIC = Path(__file__).parent / "static"
+
+Builder = Callable[..., Awaitable[None] | None]
+"""Takes the site and what its path and query say, and draws the page."""
+
+
+def _pages(site: Site) -> None:
+    """Every page, one a line."""
+    _page(site, "/", "Chat", page_chat)
+
+
+def mount_pages(app: FastAPI, faces: Controllers) -> Site:
+    """Puts the pages at `/` of the server. Once a process: NiceGUI has one application."""
+    loop = asyncio.get_running_loop()
+    site = Site(faces=faces, surfaces=Surfaces(faces.scheduler.look_at, loop.time), changes=Changes())
+    nicegui.app.add_static_files("/assets", _STATIC)
+    ui.add_head_html(theme.HEAD + _asset("uniun.css") + _asset("shell.js"), shared=True)
+    _pages(site)
+    ui.run_with(
+        app,
+        title="UNIUN",
+        favicon=_STATIC / "icon.svg",
+        dark=None,
+        language="en-US",
+        tailwind=False,
+        reconnect_timeout=RECONNECT_S,
+        binding_refresh_interval=None,
+        show_welcome_message=False,
+    )
+    _run_beside(app, site.surfaces.watch)
+    return site
+
+
+def _page(
+    site: Site, path: str, title: str, builder: Builder, *, place: str | None = None, wide: bool = False
+) -> None:
+    """Registers a page. The builder's parameters after the site come from the path and the query."""
+    signature = inspect.signature(builder)
+
+    @functools.wraps(builder)
+    async def draw(**given: object) -> None:
+        with shell(site, title, place=place or path, wide=wide):
+            try:
+                drawing = builder(site, **given)
+                if drawing is not None:
+                    await drawing
+            except Exception as error:  # noqa: BLE001 - a page that cannot be drawn still says why
+                empty("error_outline", "This page cannot be shown", sentence(error))
+
+    draw.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
+    ui.page(path, response_timeout=15.0)(draw)
+
+
+def _asset(name: str) -> str:
+    digest = hashlib.sha256((_STATIC / name).read_bytes()).hexdigest()[:12]
+    url = f"/assets/{name}?v={digest}"
+    return (
+        f'<link rel="stylesheet" href="{url}">'
+        if name.endswith(".css")
+        else f'<script defer src="{url}"></script>'
+    )
+
+
+def _run_beside(app: FastAPI, run: Callable[[], Awaitable[None]]) -> None:
+    """For as long as the server runs."""
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(asgi: FastAPI) -> AsyncIterator[Any]:
+        task = asyncio.ensure_future(run())
+        try:
+            async with inner(asgi) as state:
+                yield state
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    app.router.lifespan_context = lifespan

@@ -1,0 +1,36 @@
+"""The one place that tells the user what happened, and what went wrong."""
+
+import logging
+
+from nicegui import ui
+
+from domain.errors import UniunError
+
+_log = logging.getLogger("uniun.web")
+UNEXPECTED = "Something went wrong in UNIUN itself. It has been written to the log; try again."
+
+
+def tell(text: str) -> None:
+    """A short notice that goes by itself."""
+    ui.notify(text, position="top", classes="u-notice", attrs={"role": "status"})
+
+
+def tell_error(error: BaseException) -> None:
+    """The sentence of an error that was foreseen; a neutral one for any other, with the details in the log."""
+    ui.notify(
+        sentence(error),
+        position="top",
+        type="negative",
+        multi_line=True,
+        close_button="Close",
+        timeout=10_000,
+        classes="u-notice",
+    )
+
+
+def sentence(error: BaseException) -> str:
+    """What the user may read of it."""
+    if isinstance(error, UniunError):
+        return str(error)
+    _log.error("unexpected error in a page", exc_info=error)
+    return UNEXPECTED

@@ -1,0 +1,21 @@
+"""What every page is given."""
+
+from dataclasses import dataclass
+
+from domain.entities.llm import LlmTaskKind
+from presentation.faces import Controllers
+from presentation.web.changes import Changes
+from presentation.web.surfaces import Surfaces
+
+
+@dataclass(frozen=True)
+class Site:
+    """One for the whole server; a page takes from it and keeps nothing in it."""
+
+    faces: Controllers
+    surfaces: Surfaces
+    changes: Changes
+
+    def enter_surface(self, kind: LlmTaskKind, subject: str | None = None) -> None:
+        """This page shows the kind, or one flow of it, until it says otherwise or is closed."""
+        self.surfaces.enter(kind, subject)

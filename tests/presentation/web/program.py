@@ -1,0 +1,66 @@
+"""The served app as a program of its own, over an engine that says what it is told, so that tests control it.
+
+`program.py PORT TOKENS_PER_S`, or `program.py PORT model` for the real one. The answer to "Say: X" is X, word for word; every other answer is made of trees and rivers.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+import uvicorn
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+from fastapi import FastAPI
+
+import uniun
+from data.inference.fake import FakeRunner
+from domain.repositories.inference_runner import RunnerJob
+from presentation.web.mount import mount_pages
+from tests.fakes import MemoryStore
+
+MODELS = ("tiny", "other")
+_SAY = "Say: "
+
+
+class PacedRunner(FakeRunner):
+    """One boundary every `pace_s`."""
+
+    def __init__(self, pace_s: float) -> None:
+        super().__init__(MODELS, answer=_said, answer_tokens=60, prefill_chunk=64)
+        self._pace_s = pace_s
+
+    async def _boundary_allowed(self) -> None:
+        await super()._boundary_allowed()
+        await asyncio.sleep(self._pace_s)
+
+
+def _said(job: RunnerJob) -> str:
+    asked = job.messages[-1].content if job.messages else job.prompt or ""
+    if _SAY in asked:
+        return asked[asked.rindex(_SAY) + len(_SAY) :]
+    return "The river runs past the old mill, and the willows lean over it as they always have. " * 3
+
+
+def _over(
+    runner: PacedRunner, build: Callable[..., DeclarativeContainer]
+) -> Callable[..., DeclarativeContainer]:
+    def built(settings: object) -> DeclarativeContainer:
+        container = build(settings)
+        container.runner.override(providers.Object(runner))
+        container.store.override(providers.Object(MemoryStore(*MODELS)))
+        return container
+
+    return built
+
+
+async def serve(port: int, speed: str) -> None:
+    if speed != "model":
+        uniun.build_container = _over(PacedRunner(1 / float(speed)), uniun.build_container)
+    async with uniun.open_app() as faces:
+        app = FastAPI()
+        mount_pages(app, faces)
+        await uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning")).serve()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(int(sys.argv[1]), sys.argv[2]))

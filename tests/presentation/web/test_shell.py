@@ -1,0 +1,40 @@
+"""The frame around every page."""
+
+from playwright.sync_api import Page, expect
+
+from tests.presentation.web.conftest import PHONE, Desk, Server
+
+
+def test_a_page_has_its_landmarks_and_a_skip_link(page: Page) -> None:
+    expect(page).to_have_title("Chat · UNIUN")
+    expect(page.get_by_role("main")).to_have_count(1)
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+    navigation = page.get_by_role("navigation", name="Main")
+    expect(navigation.get_by_role("link", name="Chat", exact=True)).to_have_attribute("aria-current", "page")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
+
+
+def test_the_navigation_is_at_the_bottom_of_a_phone(desk: Desk) -> None:
+    page = desk.open("/")
+    page.set_viewport_size(PHONE)
+    box = page.get_by_role("navigation", name="Main").bounding_box()
+    assert box is not None
+    assert box["y"] > 700
+    assert box["width"] == PHONE["width"]
+
+
+def test_a_page_comes_back_by_itself_when_the_server_does(server: Server, desk: Desk) -> None:
+    page = desk.open("/")
+    page.evaluate("window.kept = true")
+    server.stop()
+    popup = page.locator("#popup")
+    expect(popup).to_contain_text("Connection lost")
+    expect(popup).to_be_visible()
+    server.start()
+    page.wait_for_function("window.kept === undefined && window.did_handshake === true", timeout=20_000)
+    expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+    expect(popup).to_be_hidden()
+    desk.complaints.clear()  # the browser writes each vain attempt to connect to its console
