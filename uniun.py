@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from domain.usecases.background import BackgroundStatusUseCase
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
-    from presentation.cli.openers import Library
+    from presentation.cli.openers import Library, Place
     from presentation.controllers.background import BackgroundController
     from presentation.controllers.demo import DemoController
     from presentation.controllers.models import ModelsController
@@ -40,7 +40,9 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.clock import SystemClock
     from data.database.session import Database, sqlite_url
     from data.demo.load import sample_folder
+    from data.demo.load import SAMPLE_NOTES
     from data.demo.play import EngineDemo
+    from data.desktop import DesktopFolders
     from data.embedding.patience import ImpatientEmbedder
     from data.export.archive import FolderArchives
     from data.export.backup import SqliteBackups
@@ -59,6 +61,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.models.store import FileModelStore
     from data.nataraj.refill import DeckRefill
     from data.note_changes import LocalNoteChanges
+    from data.preference_store import FilePreferences
     from data.presence import Presence
     from data.repositories.cards import SqlCardRepository
     from data.repositories.conversations import SqlConversationRepository
@@ -68,6 +71,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.repositories.notes import SqlNoteRepository
     from data.repositories.vectors import SqlVectorRepository
     from data.scheduling.dispatcher import Dispatcher
+    from data.scheduling.history import TraceHistory
     from domain.usecases import (
         ask,
         chat,
@@ -88,6 +92,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         models,
         nataraj,
         notes,
+        preferences,
         retrieval,
         scheduler,
         search,
@@ -103,6 +108,8 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
     from presentation.controllers.scheduler import SchedulerController
+    from presentation.controllers.settings import SettingsController
+    from presentation.controllers.welcome import WelcomeController
 
     class Container(containers.DeclarativeContainer):
         clock = providers.Singleton(SystemClock)
@@ -111,6 +118,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         )
         runner = providers.Singleton(EngineRunner, store, settings.engine, clock)
         dispatcher = providers.Singleton(Dispatcher, runner, store, clock, settings.scheduler)
+        scheduler_history = providers.Singleton(TraceHistory, dispatcher, clock)
         embedder = providers.Singleton(_build_embedder, settings.data_dir, clock)
         identities = providers.Singleton(RandomIdentities, clock)
         note_changes = providers.Singleton(LocalNoteChanges)
@@ -211,7 +219,10 @@ def build_container(settings: Settings) -> DeclarativeContainer:
                 note_parser,
                 providers.Factory(FolderArchives, clock),
             ),
-            providers.Factory(export.BackUpUseCase, providers.Factory(SqliteBackups, database)),
+            providers.Factory(
+                export.BackUpUseCase,
+                providers.Factory(SqliteBackups, database, settings.data_dir / "backups", clock),
+            ),
         )
         # One for all, so that it knows what is being read.
         extract = providers.Singleton(
@@ -344,7 +355,13 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             providers.Factory(knowledge.WatchReadingUseCase, knowledge_repository, dispatcher),
             providers.Factory(knowledge.NotesNamingUseCase, knowledge_repository, note_repository),
         )
-        scheduling = providers.Factory(SchedulerController, set_foreground, switch_model, snapshot)
+        scheduling = providers.Factory(
+            SchedulerController,
+            set_foreground,
+            switch_model,
+            snapshot,
+            providers.Factory(scheduler.FollowSchedulerUseCase, scheduler_history),
+        )
         models_controller = providers.Factory(
             ModelsController,
             list_models,
@@ -358,6 +375,23 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             propose_models,
         )
         demo_controller = providers.Factory(DemoController, play_demo)
+        preference_store = providers.Factory(FilePreferences, settings)
+        settings_controller = providers.Factory(
+            SettingsController,
+            providers.Factory(preferences.ShowPreferencesUseCase, preference_store),
+            providers.Factory(preferences.ChangePreferencesUseCase, preference_store),
+            providers.Factory(DesktopFolders, settings.data_dir),
+        )
+        welcome_controller = providers.Factory(
+            WelcomeController,
+            providers.Factory(notes.ListNotesUseCase, note_repository),
+            providers.Factory(conversations.ListConversationsUseCase, conversation_repository),
+            providers.Factory(
+                importing.ImportFolderUseCase,
+                providers.Factory(FolderImporter, note_repository, note_parser, identities, note_changes),
+            ),
+            SAMPLE_NOTES,
+        )
 
     return Container()
 
@@ -415,6 +449,32 @@ async def open_app() -> AsyncIterator[Controllers]:
         stack.callback(container.note_changes().listen(refill.wake))
         await stack.enter_async_context(Loops(backfill.run, worker.run, ticker.run, refill.run))
         yield controllers
+
+
+@asynccontextmanager
+async def open_server(host: str | None, port: int | None) -> AsyncIterator[Place]:
+    """An app that others may reach; only one to a data folder."""
+    from data.presence import Presence
+    from data.settings import load_settings
+    from presentation.cli.openers import Place
+    from presentation.server.listen import bound
+    from presentation.server.options import ServerOptions
+
+    settings = load_settings()
+    host = host or settings.server.host
+    async with Presence(settings.data_dir).server() as seat:
+        with bound(host, settings.server.port if port is None else port) as listener:
+            options = ServerOptions(
+                host=host,
+                port=listener.getsockname()[1],
+                secret=seat.secret,
+                cookie_secret=seat.secret,
+                state_dir=settings.data_dir / "web",
+                log_file=settings.log_dir / "server.log",
+                names=settings.server.names,
+            )
+            async with open_app() as controllers:
+                yield Place(controllers, options, listener, lambda: seat.announce(options.url))
 
 
 async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
@@ -538,6 +598,7 @@ def main() -> None:
         Openers(
             controllers=open_controllers,
             app=open_app,
+            server=open_server,
             library=open_library,
             background=_background,
             background_process=_run_background,

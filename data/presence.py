@@ -7,16 +7,44 @@ exclusive one for an instant.
 
 import asyncio
 import fcntl
+import json
 import os
+import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from domain.errors import InvalidRequest
+from domain.errors import InvalidRequest, ServerRuns
 
-_APP, _BACKGROUND = "app.lock", "background.lock"
+_APP, _BACKGROUND, _SERVER = "app.lock", "background.lock", "server.lock"
 _TRIES, _PAUSE_S = 50, 0.02
 """Somebody who asks holds the lock for microseconds; a second of that means that somebody holds it for good."""
+
+
+_OPENING_TRIES, _OPENING_PAUSE_S = 100, 0.1
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """How another process of this user finds the server, and what lets it in."""
+
+    url: str
+    pid: int
+    secret: str
+
+
+class ServerSeat:
+    """Held by the server. Nobody but this user can read the file in which its address stands."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.secret = secrets.token_urlsafe(32)
+
+    def announce(self, url: str) -> None:
+        """From now on it is found."""
+        text = json.dumps(asdict(ServerAddress(url, os.getpid(), self.secret)))
+        os.pwrite(self._descriptor, text.encode(), 0)
 
 
 class Presence:
@@ -41,6 +69,28 @@ class Presence:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
             yield
+
+    @asynccontextmanager
+    async def server(self) -> AsyncIterator["ServerSeat"]:
+        """While entered, this is the server of this data folder. Raises `ServerRuns` if there is one already."""
+        with self._file(_SERVER) as descriptor:
+            if not await _lock(descriptor, fcntl.LOCK_EX):
+                raise ServerRuns((await self.find_server() or ServerAddress("", 0, "")).url)
+            seat = ServerSeat(descriptor)
+            os.ftruncate(descriptor, 0)
+            yield seat
+            os.ftruncate(descriptor, 0)
+
+    async def find_server(self) -> "ServerAddress | None":
+        """The server of this data folder; one that is about to open is waited for."""
+        for _ in range(_OPENING_TRIES):
+            if not self._held(_SERVER, fcntl.LOCK_SH):
+                return None
+            text = (self._folder / _SERVER).read_text(encoding="utf-8", errors="replace")
+            if text.endswith("}"):
+                return ServerAddress(**json.loads(text))
+            await asyncio.sleep(_OPENING_PAUSE_S)
+        return None
 
     def app_is_open(self) -> bool:
         """Costs two system calls or three."""

@@ -4,16 +4,30 @@ import re
 from pathlib import Path
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from data.inference.options import EngineOptions
+from data.preferences import FILE_NAME, as_settings, read_preferences
 from data.scheduling.config import SchedulerConfig
 from domain.errors import InvalidRequest
 from domain.reasons import plain_reason
 
 _PREFIX = "UNIUN_"
 _NESTED = "__"
+
+
+class ServerSettings(BaseModel):
+    """Where the web app and the API listen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    host: str = "127.0.0.1"
+    """Anything else is reachable from other machines, and needs a token."""
+    port: int = Field(default=8118, ge=0, le=65535)
+    """0: any that is free."""
+    names: tuple[str, ...] = ()
+    """Further host names under which browsers may ask for it."""
 
 
 class Settings(BaseSettings):
@@ -32,15 +46,19 @@ class Settings(BaseSettings):
     """How often the background process looks for due Ganas."""
     engine: EngineOptions = EngineOptions()
     scheduler: SchedulerConfig = SchedulerConfig()
+    server: ServerSettings = ServerSettings()
 
 
 def load_settings() -> Settings:
-    """Raises `InvalidRequest` naming the variable that is wrong, and why."""
+    """From the environment, and below it from what the user chose in the app.
+
+    Raises `InvalidRequest` naming the variable or the file that is wrong, and why.
+    """
     try:
         settings = Settings()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        variable = _PREFIX + _NESTED.join(map(str, first["loc"])).upper()
+        variable = variable_of(first["loc"])
         reason = plain_reason(first["msg"])
         if first["type"] in ("model_type", "model_attributes_type"):
             reason = f"it is a group of settings, each with a variable of its own, as {variable}{_NESTED}NAME"
@@ -54,7 +72,33 @@ def load_settings() -> Settings:
             f"The environment variable {variable} is wrong: it is a group of settings, as a JSON object or each with a "
             f"variable of its own, {variable}{_NESTED}NAME. Correct it or unset it."
         ) from None
-    return settings.model_copy(update={name: _expanded(settings, name) for name in ("data_dir", "log_dir")})
+    settings = settings.model_copy(
+        update={name: _expanded(settings, name) for name in ("data_dir", "log_dir")}
+    )
+    return _with_preferences(settings)
+
+
+def variable_of(place: tuple[str | int, ...]) -> str:
+    """The environment variable of a field."""
+    return _PREFIX + _NESTED.join(map(str, place)).upper()
+
+
+def _with_preferences(settings: Settings) -> Settings:
+    chosen = as_settings(read_preferences(settings.data_dir))
+    told = settings.model_dump(exclude_unset=True)
+    try:
+        update: dict[str, object] = {
+            name: type(group).model_validate(chosen[name] | told.get(name, {}))
+            for name, group in (("engine", settings.engine), ("scheduler", settings.scheduler))
+            if name in chosen
+        }
+    except ValidationError as error:
+        raise InvalidRequest(
+            f"{settings.data_dir / FILE_NAME} does not go with the environment: "
+            f"{plain_reason(error.errors(include_url=False)[0]['msg'])}. Change the setting or unset the variable."
+        ) from None
+    plain = {name: value for name, value in chosen.items() if name not in update and name not in told}
+    return settings.model_copy(update=update | plain)
 
 
 def _expanded(settings: Settings, name: str) -> Path:

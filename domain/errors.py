@@ -30,6 +30,14 @@ class InvalidField(InvalidRequest):
         super().__init__(message)
 
 
+class ServerRuns(UniunError):
+    """A server is open on this data folder already; `url` is where."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        super().__init__(f"UNIUN is open already, at {url}")
+
+
 class InvalidSchema(InvalidRequest):
     """The JSON schema for structured output cannot be compiled."""
 
@@ -59,6 +67,22 @@ class TooManyWatchers(UniunError):
         super().__init__(
             f"{limit} readers follow the scheduler already, and no more are taken. Close one, or try again later."
         )
+
+
+class RateLimited(UniunError):
+    """A key has been used more often than it allows; `retry_after_s` says when it may be used again."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(message)
+
+
+class KeyRefused(UniunError):
+    """An API key is missing where one is needed, or is unknown or revoked."""
+
+
+class StartTooLate(UniunError):
+    """A job was still waiting when the time that its caller gave it to start had passed."""
 
 
 class JobCancelled(UniunError):
@@ -135,6 +159,10 @@ class CardNotFound(NotFound):
 
 class GanaNotFound(NotFound):
     """No Gana has this id or name."""
+
+
+class KeyNotFound(NotFound):
+    """No API key has this id or name."""
 
 
 class TickLost(UniunError):

@@ -19,7 +19,7 @@ from domain.entities.llm import (
 from domain.entities.models import CatalogueEntry, InstalledModel, Memory, PullProgress
 from domain.entities.scheduler import SchedulerSnapshot
 from domain.entities.simulation import SimulationReport
-from domain.errors import EngineError, JobCancelled, ScenarioError, UnknownModel
+from domain.errors import EngineError, JobCancelled, ScenarioError, ServerRuns, UnknownModel
 from domain.usecases.ask import AskNotesUseCase
 from domain.usecases.demo import PlayDemoUseCase
 from domain.usecases.health import DiagnoseUseCase, ListEngineProcessesUseCase
@@ -35,12 +35,13 @@ from domain.usecases.models import (
     UseModelUseCase,
 )
 from domain.usecases.scheduler import (
+    FollowSchedulerUseCase,
     GetSchedulerSnapshotUseCase,
     SetForegroundKindUseCase,
     SimulateUseCase,
     SwitchModelUseCase,
 )
-from presentation.cli.openers import Library, Openers
+from presentation.cli.openers import Library, Openers, Place
 from presentation.controllers.ask import AskController
 from presentation.controllers.chat import ChatController
 from presentation.controllers.composer_chat import ComposerChatController
@@ -53,6 +54,7 @@ from tests.memory.chat import MemoryChat, knowledge_controller
 from tests.memory.faces import MemoryFaces
 from tests.memory.gana_faces import agents_over
 from tests.memory.library import MemoryLibrary
+from tests.memory.scheduler import FixedHistory
 
 HOLD = None
 """In a script: wait here until the job is cancelled."""
@@ -298,7 +300,10 @@ def fake_openers(
         ask=AskController(generate, AskNotesUseCase(generate, chat.retrieve, store, chat.library.manases)),
         models=models,
         scheduler=SchedulerController(
-            foreground, SwitchModelUseCase(coordinator), GetSchedulerSnapshotUseCase(coordinator)
+            foreground,
+            SwitchModelUseCase(coordinator),
+            GetSchedulerSnapshotUseCase(coordinator),
+            FollowSchedulerUseCase(FixedHistory()),
         ),
         notes=opened_library.notes,
         manases=opened_library.manases,
@@ -320,12 +325,18 @@ def fake_openers(
         return opened()
 
     @asynccontextmanager
+    async def no_server(host: str | None, port: int | None) -> AsyncIterator[Place]:
+        raise ServerRuns("http://127.0.0.1:8118")
+        yield  # a generator
+
+    @asynccontextmanager
     async def open_library() -> AsyncIterator[Library]:
         yield faces.open()
 
     return Openers(
         controllers=open_controllers,
         app=open_controllers,
+        server=no_server,
         library=open_library,
         background=controllers.background,
         background_process=quiet_process,

@@ -59,8 +59,11 @@ def build_app(openers: Openers) -> typer.Typer:
         if version:
             print(f"uniun {openers.version()}")
         elif context.invoked_subcommand is None:
-            print(context.get_help())
+            from presentation.cli.serve import serve
 
+            run_async(serve(openers, None, None, show=True))
+
+    _add_server(app, openers)
     _add_conversation(app, openers)
     app.add_typer(notes_app(openers), name="notes")
     add_archive_commands(app, openers)
@@ -70,6 +73,26 @@ def build_app(openers: Openers) -> typer.Typer:
     app.add_typer(_models(openers), name="models")
     _add_inspection(app, openers)
     return app
+
+
+def _add_server(app: typer.Typer, openers: Openers) -> None:
+    @app.command()
+    def serve(
+        host: Annotated[
+            str | None,
+            typer.Option(
+                help="Where to listen; on anything but loopback a token is asked for.", metavar="ADDRESS"
+            ),
+        ] = None,
+        port: Annotated[
+            int | None, typer.Option(min=0, max=65535, metavar="N", help="0 takes any that is free.")
+        ] = None,
+        show: Annotated[bool, typer.Option("--open/--no-open", help="Open the browser.")] = False,
+    ) -> None:
+        """The web app and the API on this machine, until Ctrl-C. `uniun` alone does it and opens the browser."""
+        from presentation.cli.serve import serve as answer
+
+        run_async(answer(openers, host, port, show=show))
 
 
 def _add_conversation(app: typer.Typer, openers: Openers) -> None:

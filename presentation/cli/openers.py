@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from presentation.faces import Controllers as Controllers
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
     from presentation.controllers.archive import ArchiveController
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from presentation.controllers.models import ModelsController
     from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
+    from presentation.server.options import ServerOptions
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,17 @@ class Library:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A server that is about to open: the port is its own, and everything behind it is there."""
+
+    faces: Controllers
+    options: ServerOptions
+    listener: socket
+    announce: Callable[[], None]
+    """Tells other processes where it is."""
+
+
+@dataclass(frozen=True)
 class Openers:
     """One way in for each sort of command, so that `models list` starts no engine and `simulate` nothing at all."""
 
@@ -43,6 +57,8 @@ class Openers:
     """For a command that does one thing."""
     app: Callable[[], AbstractAsyncContextManager[Controllers]]
     """For one that stays open: background work goes on beside it."""
+    server: Callable[[str | None, int | None], AbstractAsyncContextManager[Place]]
+    """The same, and a port, by host and number; those of the settings when none. Raises `ServerRuns`."""
     library: Callable[[], AbstractAsyncContextManager[Library]]
     background: Callable[[], BackgroundController]
     background_process: Callable[[Callable[[str], None]], Awaitable[None]]

@@ -1,0 +1,66 @@
+"""`uniun serve`: the web app and the API, until Ctrl-C."""
+
+import asyncio
+import os
+import signal
+import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from domain.errors import ServerRuns
+from presentation.cli.openers import Openers
+from presentation.cli.start import stop as stop_at_once
+from presentation.cli.terminal import say
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+async def serve(openers: Openers, host: str | None, port: int | None, *, show: bool) -> None:
+    """`show` opens the browser, also when a server is there already. Raises `ServerRuns`, `InvalidRequest`."""
+    from presentation.server.app import build_server
+    from presentation.server.listen import serve as answer
+
+    with _stopping() as stop:
+        try:
+            async with openers.server(host, port) as place:
+                app = build_server(place.faces, place.options)
+
+                def ready() -> None:
+                    place.announce()
+                    print(f"UNIUN is at {place.options.url}   (Ctrl-C ends it)", flush=True)
+                    if show:
+                        _show(place.options.url)
+
+                await answer(app, place.listener, place.options, stop, ready)
+                say("stopping; answers on their way are kept as far as they are.")
+        except ServerRuns as runs:
+            if not show:
+                raise
+            print(str(runs), flush=True)
+            _show(runs.url)
+
+
+@contextmanager
+def _stopping() -> Iterator[asyncio.Event]:
+    """Set by the first signal; the second one ends the program at once."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def told() -> None:
+        if stop.is_set():
+            stop_at_once()
+        stop.set()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, told)
+    try:
+        yield stop
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+def _show(url: str) -> None:
+    """In a browser that has a window; a text browser would take the terminal."""
+    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(url)

@@ -1,0 +1,21 @@
+"""The served application: API and pages, and what stands before them."""
+
+import os
+
+from fastapi import FastAPI
+
+from presentation.faces import Controllers
+from presentation.server.options import ServerOptions
+
+
+def build_server(faces: Controllers, options: ServerOptions) -> FastAPI:
+    """Once a process, on its event loop: pages are registered with NiceGUI, which has one application."""
+    # Read by NiceGUI when it is imported, so that is here.
+    os.environ.setdefault("NICEGUI_STORAGE_PATH", str(options.state_dir))
+    from presentation.api.routes import build_router
+    from presentation.web.mount import mount_pages
+
+    app = FastAPI(title="UNIUN", version=faces.version(), docs_url=None, redoc_url=None)
+    app.include_router(build_router(faces))
+    mount_pages(app, faces)  # last: what nothing else answers goes to the pages
+    return app

@@ -1,0 +1,92 @@
+"""The port, and the time from the first connection to the last."""
+
+import asyncio
+import contextlib
+import errno
+import socket
+from collections.abc import Callable, Generator, Iterator
+
+import uvicorn
+from fastapi import FastAPI
+
+from domain.errors import InvalidRequest
+from presentation.server.options import ServerOptions
+
+GRACE_S = 2
+"""For answers that are on their way when the server ends; then they are cancelled."""
+_BACKLOG = 512
+
+
+@contextlib.contextmanager
+def bound(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that is bound and not yet listening, so that a port in use is known before anything is loaded.
+
+    Raises `InvalidRequest`.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise InvalidRequest(f"There is no address {host} on this machine: {error.strerror}.") from error
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    with contextlib.closing(listener):
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            raise InvalidRequest(_refusal(host, port, error)) from error
+        yield listener
+
+
+def _refusal(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} is taken by another program. Choose another one: uniun serve --port {port + 1}"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"Port {port} is for the system only. Choose one from 1024 to 65535: uniun serve --port 8118"
+    return f"UNIUN cannot listen on {host}, port {port}: {error.strerror}."
+
+
+async def serve(
+    app: FastAPI,
+    listener: socket.socket,
+    options: ServerOptions,
+    stop: asyncio.Event,
+    ready: Callable[[], None],
+) -> None:
+    """Until `stop` is set; `ready` is called once connections are answered."""
+    config = uvicorn.Config(
+        app,
+        http="h11",  # bounds the headers, which httptools does not
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=options.max_connections,
+        timeout_graceful_shutdown=GRACE_S,
+        ws_max_size=options.max_body_bytes,
+    )
+    server = _Server(config, ready)
+    running = asyncio.create_task(server.serve([listener]))
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped.cancel()
+        server.should_exit = True
+        await running
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Signals are for the whole program, not for the server in it."""
+        yield
