@@ -40,7 +40,6 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.clock import SystemClock
     from data.database.session import Database, sqlite_url
     from data.demo.load import sample_folder
-    from data.demo.load import SAMPLE_NOTES
     from data.demo.play import EngineDemo
     from data.desktop import DesktopFolders
     from data.embedding.patience import ImpatientEmbedder
@@ -109,7 +108,6 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from presentation.controllers.notes import ManasController, NotesController
     from presentation.controllers.scheduler import SchedulerController
     from presentation.controllers.settings import SettingsController
-    from presentation.controllers.welcome import WelcomeController
 
     class Container(containers.DeclarativeContainer):
         clock = providers.Singleton(SystemClock)
@@ -382,16 +380,6 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             providers.Factory(preferences.ChangePreferencesUseCase, preference_store),
             providers.Factory(DesktopFolders, settings.data_dir),
         )
-        welcome_controller = providers.Factory(
-            WelcomeController,
-            providers.Factory(notes.ListNotesUseCase, note_repository),
-            providers.Factory(conversations.ListConversationsUseCase, conversation_repository),
-            providers.Factory(
-                importing.ImportFolderUseCase,
-                providers.Factory(FolderImporter, note_repository, note_parser, identities, note_changes),
-            ),
-            SAMPLE_NOTES,
-        )
 
     return Container()
 
@@ -497,6 +485,7 @@ async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Contr
         background=_background,
         demo=container.demo_controller,
         diagnose=container.diagnose,
+        settings=container.settings_controller(),
         version=_version,
     )
 

@@ -21,6 +21,8 @@ FIRST_LOOKS_S = 5.0
 """After the first look: the background process may just be giving a tick back."""
 ASLEEP = timedelta(minutes=3)
 """Longer than this between two looks, and the machine was asleep, or its clock was set."""
+REACT_AGAIN_S = 10.0
+"""After a reaction that was cut off, before its input is looked at again."""
 AT_ONCE = 4
 """Ganas whose time has just come; the scheduler shares the model among them."""
 CATCH_UP_PAUSE_S = 10.0
@@ -154,6 +156,8 @@ class GanaTicker:
                 raise error
             if error is not None or task.cancelled() or task.result().reason == "cancelled":
                 self._not_before[gana_id] = self._clock.monotonic() + LOOK_S
+                if self._react_at is None:
+                    self._react_at = self._clock.monotonic() + REACT_AGAIN_S
             else:
                 self._not_before.pop(gana_id, None)
 

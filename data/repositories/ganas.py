@@ -117,7 +117,7 @@ class SqlGanaRepository:
         await self._database.write(lambda session: _held(session, tick, **_FREE, **due))
 
     async def complete(
-        self, tick: Tick | None, run: GanaRun, *, cursor: datetime | None, publish: Note | None
+        self, tick: Tick | None, run: GanaRun, *, cursor: int | None, publish: Note | None
     ) -> bool:
         def write(session: Session) -> bool:
             if tick is not None:

@@ -54,8 +54,13 @@ def delete_note(session: Session, note_id: str) -> bool:
 def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
     ids = [note.id for note in notes]
     _refuse_second_import(session, notes)
-    before = _hashes(session, ids)
-    upsert(session, NoteRow, [_row(note) for note in notes], key=["id"])
+    before = _stored(session, ids)
+    changed = [note for note in notes if before.get(note.id, ("", 0))[0] != note.content_hash]
+    changes = {note_id: change for note_id, (_, change) in before.items()}
+    if changed:
+        last = next_value(session, "changes", len(changed))
+        changes.update((note.id, last - at) for at, note in enumerate(reversed(changed)))
+    upsert(session, NoteRow, [_row(note, changes[note.id]) for note in notes], key=["id"])
     if before:
         _clear(session, list(before))
     insert(
@@ -79,10 +84,10 @@ def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
             for position, target in enumerate(note.links)
         ],
     )
-    numbers = dict(session.exec(select(NoteRow.id, NoteRow.number).where(col(NoteRow.id).in_(ids))).all())
-    unindex_notes(session, [numbers[note_id] or 0 for note_id in before])
-    index_notes(session, [(numbers[note.id] or 0, note) for note in notes])
-    _queue(session, [note for note in notes if before.get(note.id) != note.content_hash], extract=extract)
+    keys = dict(session.exec(select(NoteRow.id, NoteRow.number).where(col(NoteRow.id).in_(ids))).all())
+    unindex_notes(session, [keys[note_id] or 0 for note_id in before])
+    index_notes(session, [(keys[note.id] or 0, note) for note in notes])
+    _queue(session, changed, extract=extract)
 
 
 def _clear(session: Session, note_ids: Sequence[str]) -> None:
@@ -136,9 +141,11 @@ def _refuse_second_import(session: Session, notes: Sequence[Note]) -> None:
         raise InvalidRequest(f"{found} was imported by another process at the same moment. Import once more.")
 
 
-def _hashes(session: Session, ids: Sequence[str]) -> dict[str, str]:
-    return dict(session.exec(select(NoteRow.id, NoteRow.content_hash).where(col(NoteRow.id).in_(ids))).all())
+def _stored(session: Session, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Note id to content hash and number of its last change."""
+    rows = select(NoteRow.id, NoteRow.content_hash, NoteRow.change).where(col(NoteRow.id).in_(ids))
+    return {note_id: (content_hash, change) for note_id, content_hash, change in session.exec(rows)}
 
 
-def _row(note: Note) -> dict[str, Any]:
-    return {**note.model_dump(), "characters": len(note.text)}
+def _row(note: Note, change: int) -> dict[str, Any]:
+    return {**note.model_dump(), "change": change, "characters": len(note.text)}

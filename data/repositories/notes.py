@@ -11,12 +11,12 @@ from sqlmodel.sql.expression import SelectOfScalar
 from data.database.columns import storable
 from data.database.rows import chunks, table
 from data.database.session import Database
-from data.database.tables.notes import ManasNoteRow, NoteLinkRow, NoteRow, NoteTagRow
+from data.database.tables.notes import CounterRow, ManasNoteRow, NoteLinkRow, NoteRow, NoteTagRow
 from data.repositories.full_text import query_words, snippet
 from data.repositories.note_index import matches
 from data.repositories.note_links import LinkTargets, name_keys
 from data.repositories.note_writing import delete_note, write_notes
-from domain.entities.note import ImportedOrigin, Link, Note, NoteLine, SearchHit
+from domain.entities.note import ImportedOrigin, Link, Note, NoteChange, NoteLine, SearchHit
 from domain.errors import NoteNotFound
 
 
@@ -157,19 +157,32 @@ class SqlNoteRepository:
         return await self._database.read(read)
 
     async def changed_since(
-        self, after: datetime | None, *, tag: str | None, manas_id: str | None, limit: int
-    ) -> tuple[Note, ...]:
-        def read(session: Session) -> tuple[Note, ...]:
-            later = [NoteRow.changed_at > after] if after is not None else []
+        self,
+        after: int | None,
+        *,
+        tag: str | None,
+        manas_id: str | None,
+        limit: int,
+        later_than: datetime | None = None,
+    ) -> tuple[NoteChange, ...]:
+        def read(session: Session) -> tuple[NoteChange, ...]:
+            later = [col(NoteRow.change) > after] if after is not None else []
+            if later_than is not None:
+                later.append(col(NoteRow.changed_at) > later_than)
             rows = session.exec(
                 select(NoteRow)
                 .where(NoteRow.source != "gana", *later, *_within(tag, manas_id))
-                .order_by(col(NoteRow.changed_at), col(NoteRow.number))
+                .order_by(col(NoteRow.change))
                 .limit(limit)
             )
-            return tuple(map(note_of, rows))
+            return tuple(NoteChange(number=row.change, note=note_of(row)) for row in rows)
 
         return await self._database.read(read)
+
+    async def last_change(self) -> int:
+        return await self._database.read(
+            lambda session: session.exec(select(CounterRow.value).where(CounterRow.name == "changes")).one()
+        )
 
     async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:
         def read(session: Session) -> tuple[str, ...]:
@@ -179,7 +192,7 @@ class SqlNoteRepository:
 
 
 def note_of(row: NoteRow) -> Note:
-    return Note.model_validate(row.model_dump(exclude={"number", "characters"}))
+    return Note.model_validate(row.model_dump(exclude={"number", "change", "characters"}))
 
 
 def _within(tag: str | None, manas_id: str | None) -> list[ColumnElement[bool]]:

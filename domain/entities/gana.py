@@ -17,6 +17,7 @@ SkipReason = Literal[
     "no_new_input",
     "nothing_to_say",
     "cancelled",
+    "stopped",
     "missed",
     "already_running",
     "needs_app",
@@ -92,8 +93,8 @@ class Gana(Entity):
     id: str
     draft: GanaDraft
     enabled: bool = False
-    cursor: datetime | None = None
-    """Input that changed at or before this has been dealt with."""
+    cursor: int | None = None
+    """The number of the newest change of its input that has been dealt with."""
     due_at: datetime | None = None
     """Its next tick; none when it has none."""
     created_at: datetime

@@ -58,7 +58,7 @@ class Note(Entity):
     """What the importer wants to know at its next run; means nothing to others."""
     created_at: datetime
     changed_at: datetime
-    """When UNIUN got its present content, not when the file was written: whoever waits for new input goes by it."""
+    """When UNIUN got its present content, not when the file was written."""
     content_hash: str
 
 
@@ -100,6 +100,15 @@ class ParsedNote(Entity):
     updated_at: datetime | None = None
     flaws: tuple[str, ...] = ()
     """What could not be understood, one sentence each."""
+
+
+class NoteChange(Entity):
+    """A note as it is now, and when it got its present content, in the order in which changes became visible."""
+
+    number: int
+    """Whoever has seen a change has seen, or could have, every change with a smaller number. A time cannot promise that:
+    a large import begins before a small note is saved, and ends after it."""
+    note: Note
 
 
 class ImportedOrigin(Entity):

@@ -59,7 +59,7 @@ class GanaRepository(Protocol):
         ...
 
     async def complete(
-        self, tick: Tick | None, run: GanaRun, *, cursor: datetime | None, publish: Note | None
+        self, tick: Tick | None, run: GanaRun, *, cursor: int | None, publish: Note | None
     ) -> bool:
         """Logs the run, moves the cursor (when given), publishes the note and ends the claim, all or nothing.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from domain.entities.note import ImportedOrigin, Link, Manas, Note, NoteLine, SearchHit
+from domain.entities.note import ImportedOrigin, Link, Manas, Note, NoteChange, NoteLine, SearchHit
 
 
 class NoteRepository(Protocol):
@@ -73,9 +73,20 @@ class NoteRepository(Protocol):
         ...
 
     async def changed_since(
-        self, after: datetime | None, *, tag: str | None, manas_id: str | None, limit: int
-    ) -> tuple[Note, ...]:
-        """Notes of a tag or Manas that changed after a time, oldest change first; never notes that a Gana wrote."""
+        self,
+        after: int | None,
+        *,
+        tag: str | None,
+        manas_id: str | None,
+        limit: int,
+        later_than: datetime | None = None,
+    ) -> tuple[NoteChange, ...]:
+        """Changes of notes of a tag or Manas after a change, and after a time, oldest first; never notes that a Gana
+        wrote."""
+        ...
+
+    async def last_change(self) -> int:
+        """The number of the newest change of all notes; 0 before the first."""
         ...
 
     async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ class _Work:
     reason: SkipReason | None = None
     detail: str = ""
     inputs: tuple[str, ...] = ()
-    cursor: datetime | None = None
+    cursor: int | None = None
     output: str = ""
     note: Note | None = None
     """What is to be published."""
@@ -190,7 +190,10 @@ class GanaEngine:
         except _TRY_LATER as error:
             if mode == "cron" and not jobs.stopped:
                 raise
-            work.skip("cancelled", "It was stopped." if jobs.stopped else str(error))
+            if jobs.stopped:
+                work.skip("stopped", "You stopped it.")
+            else:
+                work.skip("cancelled", str(error))
         except UniunError as error:
             work.fail(str(error))
         except Exception as error:  # noqa: BLE001 - one Gana's trouble must not keep the others from running

@@ -6,7 +6,7 @@ from domain.errors import InvalidField, InvalidRequest
 from domain.repositories.due_times import DueTimes
 from domain.repositories.ganas import GanaRepository
 from domain.repositories.identity import Identities
-from domain.repositories.notes import ManasRepository
+from domain.repositories.notes import ManasRepository, NoteRepository
 
 
 class SaveGanaUseCase:
@@ -16,11 +16,13 @@ class SaveGanaUseCase:
         self,
         ganas: GanaRepository,
         manases: ManasRepository,
+        notes: NoteRepository,
         due_times: DueTimes,
         identities: Identities,
     ) -> None:
         self._ganas = ganas
         self._manases = manases
+        self._notes = notes
         self._due_times = due_times
         self._identities = identities
 
@@ -34,7 +36,7 @@ class SaveGanaUseCase:
         gana = Gana(
             id=self._identities.new_id(),
             draft=draft,
-            cursor=None if read_old_notes else now,
+            cursor=None if read_old_notes else await self._notes.last_change(),
             created_at=now,
         )
         await self._ganas.put(gana)

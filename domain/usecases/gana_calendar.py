@@ -1,10 +1,12 @@
 """Which Ganas are to run now, and for which of their due times."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Literal
 
 from domain.entities.entity import Entity
-from domain.entities.gana import Gana, GanaRun, Tick
+from domain.entities.gana import REACTION_S, RUNS_PER_GANA, Gana, GanaRun, Tick
 from domain.repositories.due_times import DueTimes
 from domain.repositories.ganas import GanaRepository
 from domain.repositories.identity import Identities
@@ -18,7 +20,8 @@ GRACE = timedelta(minutes=1)
 CLOCK_WAS_WRONG = timedelta(hours=25)
 """A clock that is set back by less is lived through: nothing fires twice, and a tick comes a little later."""
 REACT_AGAIN = timedelta(minutes=10)
-"""After a reaction that failed, unless there is still newer input."""
+"""After a reaction that failed, unless there is still newer input. One that was killed or gave way comes again within
+seconds, and is given three times as long each further time."""
 
 
 class Fire(Entity):
@@ -108,24 +111,12 @@ class GanaCalendar:
         for gana in await self._ganas.all():
             if not gana.enabled:
                 continue
-            changed: dict[str, datetime | None] = {}
             following = self._due_times.next_after(gana.draft, now)
-            if gana.due_at is not None and following is not None and gana.due_at > following:
-                runs = await self._ganas.runs(gana.id, limit=1)
-                latest = max([gana.created_at, *(run.started_at for run in runs)])
-                if latest > now + CLOCK_WAS_WRONG:
-                    changed["due_at"] = following
-            if gana.cursor is not None and gana.cursor > now + CLOCK_WAS_WRONG:
-                read_already = await self._notes.changed_since(
-                    now + CLOCK_WAS_WRONG,
-                    tag=gana.draft.input_tag,
-                    manas_id=gana.draft.input_manas_id,
-                    limit=1,
-                )
-                if not read_already:
-                    changed["cursor"] = now
-            if changed:
-                await self._ganas.put(gana.model_copy(update=changed))
+            if gana.due_at is None or following is None or gana.due_at <= following:
+                continue
+            runs = await self._ganas.runs(gana.id, limit=1)
+            if max([gana.created_at, *(run.started_at for run in runs)]) > now + CLOCK_WAS_WRONG:
+                await self._ganas.put(gana.model_copy(update={"due_at": following}))
                 mended += 1
         return mended
 
@@ -137,21 +128,19 @@ class GanaCalendar:
     async def _wants_to_react(self, gana: Gana, now: datetime) -> bool:
         if not watches(gana.draft):
             return False
-        after = gana.cursor
-        failed = await self._failed_lately(gana, now)
-        if failed is not None:
-            after = max(failed.started_at, after) if after is not None else failed.started_at
+        runs = await self._ganas.runs(gana.id, limit=RUNS_PER_GANA)
+        failed = None
+        # A run of the future is from a clock that was wrong.
+        if runs and -REACT_AGAIN < now - runs[0].started_at < _pause(runs):
+            failed = runs[0].started_at
         unread = await self._notes.changed_since(
-            after, tag=gana.draft.input_tag, manas_id=gana.draft.input_manas_id, limit=1
+            gana.cursor,
+            tag=gana.draft.input_tag,
+            manas_id=gana.draft.input_manas_id,
+            limit=1,
+            later_than=failed,
         )
         return bool(unread)
-
-    async def _failed_lately(self, gana: Gana, now: datetime) -> GanaRun | None:
-        runs = await self._ganas.runs(gana.id, limit=1)
-        if not runs or now - runs[0].started_at > REACT_AGAIN:
-            return None
-        done = runs[0].status == "succeeded" or runs[0].reason in ("nothing_to_say", "no_new_input")
-        return None if done else runs[0]
 
     async def _skip(self, gana: Gana, tick: Tick, now: datetime) -> None:
         run = GanaRun(
@@ -165,3 +154,14 @@ class GanaCalendar:
             by=self._by,
         )
         await self._ganas.complete(tick, run, cursor=None, publish=None)
+
+
+def _pause(runs: Sequence[GanaRun]) -> timedelta:
+    """How long after the start of its newest run a Gana leaves the same input alone."""
+    if runs[0].status == "succeeded" or runs[0].reason in ("nothing_to_say", "no_new_input"):
+        return timedelta(0)
+    in_a_row = sum(1 for _ in takewhile(lambda run: run.reason == "cancelled", runs))
+    if in_a_row == 0:
+        return REACT_AGAIN
+    again: timedelta = timedelta(seconds=REACTION_S) * 3 ** (in_a_row - 1)
+    return min(REACT_AGAIN, again)

@@ -102,7 +102,9 @@ class GanaFaces:
         return GanaController(
             look_up=LookUpGanasUseCase(self.ganas),
             draft=draft,
-            save=SaveGanaUseCase(self.ganas, self.library.manases, self.due_times, self.identities),
+            save=SaveGanaUseCase(
+                self.ganas, self.library.manases, self.library.notes, self.due_times, self.identities
+            ),
             enable_gana=EnableGanaUseCase(self.ganas, self.due_times, self.identities),
             delete=DeleteGanaUseCase(self.ganas),
             engine=self.engine,

@@ -50,21 +50,17 @@ class GanaWorld(GanaFaces):
             id=f"id-{name}",
             draft=draft,
             enabled=True,
-            cursor=self.now,
+            cursor=await self.notes.last_change(),
             due_at=due_at,
             created_at=self.now,
         )
         await self.ganas.put(gana)
         return gana
 
-    async def note(
-        self, text: str, *tags: str, at: datetime | None = None, source: str = "typed", title: str = ""
-    ) -> Note:
-        """A saved note, changed now or then."""
+    async def note(self, text: str, *tags: str, source: str = "typed", title: str = "") -> Note:
+        """A saved note."""
         draft = NoteDraft.model_validate({"title": title, "text": text, "tags": tags, "source": source})
         note = self.compose(draft)
-        if at is not None:
-            note = note.model_copy(update={"changed_at": at})
         await self.notes.save([note])
         return note
 

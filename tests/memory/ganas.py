@@ -99,7 +99,7 @@ class MemoryGanas:
                 self._ganas[gana.id] = gana.model_copy(update={"due_at": tick.due_at})
 
     async def complete(
-        self, tick: Tick | None, run: GanaRun, *, cursor: datetime | None, publish: Note | None
+        self, tick: Tick | None, run: GanaRun, *, cursor: int | None, publish: Note | None
     ) -> bool:
         if tick is not None:
             if not self._owns(tick):

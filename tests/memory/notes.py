@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from domain.entities.note import ImportedOrigin, Link, Note, NoteLine, SearchHit
+from domain.entities.note import ImportedOrigin, Link, Note, NoteChange, NoteLine, SearchHit
 from domain.errors import NoteNotFound
 
 
@@ -17,13 +17,20 @@ class MemoryNotes:
         self.extract_queue: dict[str, str] = {}
         """Note id to the content hash that is to be read."""
         self.saves = 0
+        self.changes: dict[str, int] = {}
+        """Note id to the number of its last change."""
+        self._last_change = 0
 
     async def save(self, notes: Sequence[Note], *, extract: bool = True) -> None:
         self.saves += 1
         for note in notes:
             old = self.notes.get(note.id)
             self.notes[note.id] = note
-            if extract and (old is None or old.content_hash != note.content_hash):
+            changed = old is None or old.content_hash != note.content_hash
+            if changed:
+                self._last_change += 1
+                self.changes[note.id] = self._last_change
+            if extract and changed:
                 self.extract_queue[note.id] = note.content_hash
 
     async def replace(self, note: Note, seen: str) -> bool:
@@ -124,14 +131,24 @@ class MemoryNotes:
         )
 
     async def changed_since(
-        self, after: datetime | None, *, tag: str | None, manas_id: str | None, limit: int
-    ) -> tuple[Note, ...]:
-        chosen = [
-            note
+        self,
+        after: int | None,
+        *,
+        tag: str | None,
+        manas_id: str | None,
+        limit: int,
+        later_than: datetime | None = None,
+    ) -> tuple[NoteChange, ...]:
+        changes = [
+            NoteChange(number=self.changes[note.id], note=note)
             for note in self._chosen(tag, manas_id)
-            if note.source != "gana" and (after is None or note.changed_at > after)
+            if note.source != "gana" and (later_than is None or note.changed_at > later_than)
         ]
-        return tuple(sorted(chosen, key=lambda note: (note.changed_at, note.id))[:limit])
+        unread = [change for change in changes if change.number > (after or 0)]
+        return tuple(sorted(unread, key=lambda change: change.number)[:limit])
+
+    async def last_change(self) -> int:
+        return self._last_change
 
     async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:
         return tuple(sorted(note.id for note in self._chosen(tag, manas_id)))

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, UniqueConstraint
 from sqlmodel import Field
 
 from data.database.columns import Row, SafeJson, SafeText, UtcDateTime
@@ -16,7 +16,7 @@ class GanaRow(Row, table=True):
     name: str = Field(sa_type=SafeText, index=True)
     draft: dict[str, Any] = Field(sa_type=SafeJson)
     enabled: bool
-    cursor: datetime | None = Field(sa_type=UtcDateTime)
+    cursor: int | None = Field(sa_type=BigInteger)
     due_at: datetime | None = Field(sa_type=UtcDateTime, index=True)
     created_at: datetime = Field(sa_type=UtcDateTime)
     claim: str | None = Field(default=None, sa_type=SafeText)

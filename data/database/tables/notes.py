@@ -25,6 +25,8 @@ class NoteRow(Row, table=True):
     origin_mark: str | None = Field(sa_type=SafeText)
     created_at: datetime = Field(sa_type=UtcDateTime)
     changed_at: datetime = Field(sa_type=UtcDateTime, index=True)
+    change: int = Field(sa_type=BigInteger, index=True)
+    """Of the counter `changes`, given when the present content is written."""
     content_hash: str = Field(sa_type=SafeText)
     characters: int
     title: str = Field(sa_type=SafeText)

@@ -5,11 +5,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, create_engine, text
 
 from data.database import tables
 from data.database.columns import Row
@@ -97,3 +98,40 @@ def test_paths_may_have_any_characters(tmp_path: Path) -> None:
     folder = tmp_path / "a folder %20 with ? and # and ü"
     asyncio.run(_open(sqlite_url(folder / "uni?un#%.db")))
     assert (folder / "uni?un#%.db").exists()
+
+
+def test_what_a_gana_has_read_by_the_clock_it_has_read_by_number(blank_url: str) -> None:
+    engine = create_engine(blank_url)
+    columns = (
+        "id, source, created_at, changed_at, content_hash, characters, title, tags, aliases, links, text"
+    )
+    at = "2026-01-01 00:00:0"
+    with engine.begin() as connection:
+        _upgrade(connection, "0001")
+        for number, second in ((1, 2), (2, 1), (3, 3)):
+            values = f"'n{number}', 'typed', '{at}0', '{at}{second}', '', 0, '', '[]', '[]', '[]', ''"
+            connection.execute(text(f"INSERT INTO note ({columns}) VALUES ({values})"))
+        for name, cursor in (("some", f"'{at}2'"), ("none", f"'{at}0'"), ("all", "NULL")):
+            connection.execute(
+                text(
+                    "INSERT INTO gana (id, name, draft, enabled, cursor, created_at) "
+                    f"VALUES ('{name}', '', '{{}}', false, {cursor}, '{at}0')"
+                )
+            )
+        _upgrade(connection, "head")
+        notes = connection.execute(text("SELECT id FROM note ORDER BY change")).scalars().all()
+        read: dict[str, int | None] = dict(
+            connection.execute(text("SELECT id, cursor FROM gana")).tuples().all()
+        )
+        last = connection.execute(text("SELECT value FROM counter WHERE name = 'changes'")).scalar()
+    engine.dispose()
+    assert notes == ["n2", "n1", "n3"]
+    assert read == {"some": 2, "none": 0, "all": None}
+    assert last == 3
+
+
+def _upgrade(connection: Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)

@@ -11,7 +11,7 @@ from data.clock import SystemClock
 from data.gana.ticker import GanaTicker
 from data.identity import RandomIdentities
 from domain.entities.gana import Gana, GanaRun
-from domain.errors import DatabaseError, EngineError, QueueFull
+from domain.errors import DatabaseError, EngineError, JobCancelled, QueueFull
 from domain.usecases.gana_book import EnableGanaUseCase, SaveGanaUseCase
 from domain.usecases.gana_calendar import GanaCalendar
 from tests.fakes import HOLD, ScriptedCoordinator, answer
@@ -39,7 +39,8 @@ class World(GanaWorld):
 
     async def scheduled(self, name: str, **fields: Any) -> Gana:
         """As the user makes one, switched on."""
-        save = SaveGanaUseCase(self.ganas, self.library.manases, self.due_times, self.identities)
+        library = self.library
+        save = SaveGanaUseCase(self.ganas, library.manases, library.notes, self.due_times, self.identities)
         draft = (await self.gana(name, **fields)).draft
         await self.ganas.delete(f"id-{name}")
         created = await save.create(draft)
@@ -150,7 +151,7 @@ def test_a_tick_that_only_waited_its_turn_was_not_missed() -> None:
         await world.ticker.idle()
         await world.look()
         reasons = sorted(str(run.reason) for run in await world.ganas.runs())
-        assert reasons == ["None"] * 2 + ["cancelled"] * 4
+        assert reasons == ["None"] * 2 + ["stopped"] * 4
 
     asyncio.run(scenario())
 
@@ -225,8 +226,6 @@ def test_a_clock_that_was_a_year_ahead_loses_no_year() -> None:
         gana = await world.ganas.get("g")
         assert gana.due_at is not None
         assert gana.due_at <= world.clock.now() + timedelta(days=1)
-        assert gana.cursor is not None
-        assert gana.cursor <= world.clock.now()
         # Once is enough: a morning slept through later is not taken for the same thing.
         world.clock.jump(days=2)
         await world.look()
@@ -297,6 +296,47 @@ def test_a_reaction_that_fails_is_not_tried_without_end() -> None:
         await world.note("News.", "inbox")
         await world.look()
         assert len(world.coordinator.requests) == 2
+
+    asyncio.run(scenario())
+
+
+def test_a_reaction_that_was_killed_comes_again_within_seconds_and_not_without_end() -> None:
+    async def scenario() -> None:
+        world = World(berlin(1, 5, 12), ScriptedCoordinator(*[[JobCancelled("Gone.")]] * 99))
+        await world.scheduled("g", input_tag="inbox", reactive=True)
+        world.clock.run(5)
+        await world.note("Bread rose.", "inbox")
+        start = world.clock.now()
+        await world.pass_time(start + timedelta(minutes=40), step_s=1)
+        after = [int((run.started_at - start).total_seconds()) for run in await world.fired()]
+        assert after[0] == 0
+        assert after[1] <= 15, after
+        gaps = [later - earlier for earlier, later in pairwise(after)]
+        assert max(gaps) <= 11 * 60
+        assert len(after) <= 10, after
+
+    asyncio.run(scenario())
+
+
+def test_a_reaction_of_a_process_that_was_killed_comes_again_at_the_next_start() -> None:
+    async def scenario() -> None:
+        world = World(berlin(1, 5, 12))
+        await world.scheduled("g", input_tag="inbox", reactive=True)
+        note = await world.note("Bread rose.", "inbox")
+        fire = await world.calendar.react()
+        assert fire is not None
+        await world.ganas.put_run(
+            GanaRun(id="r", gana_id=fire.gana.id, due_at=None, status="running", started_at=world.clock.now())
+        )
+        await world.ganas.release(fire.tick)  # as the lease of a dead process ends
+        world.clock.run(2)
+        await world.ganas.settle_running(world.clock.now(), by="app")
+        world.ticker = world.opened()
+        await world.look()
+        assert not world.coordinator.requests
+        world.clock.run(5)
+        await world.look()
+        assert (await world.fired())[-1].input_note_ids == (note.id,)
 
     asyncio.run(scenario())
 

@@ -131,10 +131,40 @@ def test_changed_notes_come_oldest_first_and_never_from_a_gana(run: Run) -> None
                 note("d", changed_at=at(4)),
             ]
         )
-        changed = stores.notes.changed_since
-        assert [n.id for n in await changed(None, tag="in", manas_id=None, limit=9)] == ["b", "a"]
-        assert [n.id for n in await changed(at(1), tag=None, manas_id=None, limit=9)] == ["a", "d"]
-        assert [n.id for n in await changed(None, tag=None, manas_id=None, limit=2)] == ["b", "a"]
+
+        async def changed(after: int | None, tag: str | None, limit: int = 9, **more: Any) -> list[str]:
+            found = await stores.notes.changed_since(after, tag=tag, manas_id=None, limit=limit, **more)
+            return [change.note.id for change in found]
+
+        assert await changed(None, "in") == ["a", "b"]
+        first, *_ = await stores.notes.changed_since(None, tag=None, manas_id=None, limit=9)
+        assert await changed(first.number, None) == ["b", "d"]
+        assert await changed(None, None, limit=2) == ["a", "b"]
+        assert await changed(None, None, later_than=at(1)) == ["a", "d"]
+
+    run(test)
+
+
+def test_changes_are_numbered_in_the_order_in_which_they_can_be_seen(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        notes = stores.notes
+
+        async def unread(after: int | None) -> list[str]:
+            found = await notes.changed_since(after, tag=None, manas_id=None, limit=9)
+            return [change.note.id for change in found]
+
+        before = await notes.last_change()
+        await notes.save([note("young", changed_at=at(9))])
+        seen = await notes.last_change()
+        # Its transaction ends later, although its time is earlier.
+        await notes.save([note("late-1", changed_at=at(1)), note("late-2", changed_at=at(2))])
+        assert await unread(before) == ["young", "late-1", "late-2"]
+        assert await unread(seen) == ["late-1", "late-2"]
+        seen = await notes.last_change()
+        await notes.save([note("young", changed_at=at(9), aliases=("no content",))])
+        assert await unread(seen) == []
+        await notes.save([note("young", "new text", changed_at=at(3))])
+        assert await unread(seen) == ["young"]
 
     run(test)
 
@@ -448,10 +478,10 @@ def test_a_due_time_is_claimed_once_and_completed_once(run: Run) -> None:
             "r", due_at=at(0), output="o", input_note_ids=("n",), output_note_id="out", seconds=1.5, tokens=3
         )
         published = note("out", "from a Gana", source="gana", tags=["out"])
-        assert await ganas.complete(tick, run_, cursor=at(7), publish=published)
-        assert not await ganas.complete(tick, gana_run("r2"), cursor=at(9), publish=note("twice"))
+        assert await ganas.complete(tick, run_, cursor=7, publish=published)
+        assert not await ganas.complete(tick, gana_run("r2"), cursor=9, publish=note("twice"))
         assert await ganas.runs() == (run_,)
-        assert (await ganas.get("g")).cursor == at(7)
+        assert (await ganas.get("g")).cursor == 7
         assert await stores.notes.note_ids(None) == ("out",)
         assert not await ganas.renew(tick, at(31))
         await ganas.release(tick)
@@ -504,8 +534,8 @@ def test_a_run_outside_the_calendar_keeps_the_due_time(run: Run) -> None:
         assert again is not None
         await ganas.release(again)
         assert await ganas.get("g") == gana("g", 300, enabled=False)
-        assert await ganas.complete(None, gana_run("r2"), cursor=at(1), publish=None)
-        assert (await ganas.get("g")).cursor == at(1)
+        assert await ganas.complete(None, gana_run("r2"), cursor=1, publish=None)
+        assert (await ganas.get("g")).cursor == 1
 
     run(test)
 

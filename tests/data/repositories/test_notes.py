@@ -2,6 +2,7 @@
 
 import pytest
 
+import asyncio
 from data.database.session import Database
 from data.repositories.knowledge import SqlKnowledgeRepository
 from data.repositories.manases import SqlManasRepository
@@ -165,13 +166,40 @@ def test_lists_by_tag_and_manas_newest_first(run: Run) -> None:
         assert await notes.note_ids(manas.id) == ("a", "c", "d")
         assert await notes.note_ids(None) == ("a", "b", "c", "d")
         changed = await notes.changed_since(None, tag=None, manas_id=None, limit=10)
-        assert [one.id for one in changed] == ["a", "c", "b"]
-        changed = await notes.changed_since(at(1), tag="work", manas_id=None, limit=10)
-        assert [one.id for one in changed] == ["b"]
+        assert [one.note.id for one in changed] == ["a", "b", "c"]
+        changed = await notes.changed_since(changed[0].number, tag="work", manas_id=None, limit=10)
+        assert [one.note.id for one in changed] == ["b"]
         changed = await notes.changed_since(None, tag=None, manas_id=manas.id, limit=1)
-        assert [one.id for one in changed] == ["a"]
+        assert [one.note.id for one in changed] == ["a"]
 
     run(test)
+
+
+def test_a_reader_passes_over_nothing_while_two_processes_write(url: str) -> None:
+    async def main() -> None:
+        async with Database(url) as one, Database(url) as other, Database(url) as third:
+            reader = SqlNoteRepository(third)
+
+            async def write(database: Database, name: str) -> None:
+                for number in range(25):
+                    # The younger ones, by the clock, come first.
+                    batch = [note(f"{name}{number}-{n}", changed_at=at(-number)) for n in range(4)]
+                    await SqlNoteRepository(database).save(batch)
+
+            writing = asyncio.gather(write(one, "a"), write(other, "b"))
+            cursor: int | None = None
+            read: list[str] = []
+            while True:
+                done = writing.done()
+                found = await reader.changed_since(cursor, tag=None, manas_id=None, limit=7)
+                read += [change.note.id for change in found]
+                cursor = found[-1].number if found else cursor
+                if done and not found:
+                    break
+            await writing
+            assert len(read) == len(set(read)) == 200
+
+    asyncio.run(main())
 
 
 def test_links_mean_what_a_reader_would_take_them_for(run: Run) -> None:

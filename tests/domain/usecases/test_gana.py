@@ -44,8 +44,8 @@ def test_new_notes_become_a_note_with_the_tag() -> None:
     world = GanaWorld(ScriptedCoordinator(answer("# Week\n\nTwo things happened. #inbox")))
 
     async def scenario() -> None:
+        old = await world.note("Old.", "inbox")
         gana = await world.gana(input_tag="inbox", output_tag="digest")
-        old = await world.note("Old.", "inbox", at=gana.cursor)
         first = await world.note("Bread rose.", "inbox")
         await world.note("Not for it.", "other")
         run = await world.engine.process_gana(gana, "interactive")
@@ -54,7 +54,7 @@ def test_new_notes_become_a_note_with_the_tag() -> None:
         assert (note.source, note.origin, note.tags) == ("gana", gana.id, ("digest",))
         assert run.output_note_id == note.id
         assert world.changes.announced == [note.id]
-        assert (await world.again(gana)).cursor == first.changed_at
+        assert (await world.again(gana)).cursor == world.notes.changes[first.id]
         (request,) = world.coordinator.requests
         assert (request.kind, request.flow, request.deadline) == (LlmTaskKind.GANA, gana.id, None)
         assert "Bread rose." in request.messages[1].content
@@ -95,10 +95,8 @@ def test_a_preview_publishes_logs_and_moves_nothing() -> None:
     world = GanaWorld()
 
     async def scenario() -> None:
+        await world.note("Bread rose.", "inbox")  # read already: a preview shows it all the same
         gana = await world.gana(input_tag="inbox", webhook="http://127.0.0.1:9/hook", mode="one_shot")
-        await world.note(
-            "Bread rose.", "inbox", at=gana.cursor
-        )  # read already: a preview shows it all the same
         run = await world.engine.process_gana(gana, "preview")
         assert (run.status, run.output) == ("succeeded", "Hello there.")
         assert not world.ganas.published
@@ -132,7 +130,7 @@ def test_nothing_to_say_moves_the_cursor_and_publishes_nothing() -> None:
         note = await world.note("Bread rose.", "inbox")
         run = await world.engine.process_gana(gana, "interactive")
         assert (run.status, run.reason) == ("skipped", "nothing_to_say")
-        assert (await world.again(gana)).cursor == note.changed_at
+        assert (await world.again(gana)).cursor == world.notes.changes[note.id]
         assert not world.ganas.published
 
     asyncio.run(scenario())
@@ -215,7 +213,7 @@ def test_one_run_at_a_time() -> None:
         second = await world.engine.process_gana(gana, "interactive")
         assert (second.status, second.reason) == ("skipped", "already_running")
         world.engine.stop(gana.id)
-        assert (await first).reason == "cancelled"
+        assert (await first).reason == "stopped"
         assert (await world.engine.process_gana(gana, "interactive")).status == "succeeded"
 
     asyncio.run(scenario())
@@ -229,7 +227,7 @@ def test_a_tick_that_the_user_stops_is_done() -> None:
         run = asyncio.create_task(due_run(world, gana))
         await submitted(world)
         world.engine.stop(gana.id)
-        assert ((await run).status, (await run).reason) == ("skipped", "cancelled")
+        assert ((await run).status, (await run).reason) == ("skipped", "stopped")
         assert await world.ganas.due(world.now + timedelta(days=1), 10) == ()
 
     asyncio.run(scenario())
@@ -346,11 +344,7 @@ def test_more_than_fits_is_left_for_the_next_run() -> None:
 
     async def scenario() -> None:
         gana = await world.gana(input_tag="inbox")
-        start = world.now
-        notes = [
-            await world.note(f"Long {n}. " + "word " * 150, "inbox", at=start + n * MINUTE)
-            for n in range(1, 8)
-        ]
+        notes = [await world.note(f"Long {n}. " + "word " * 150, "inbox") for n in range(1, 8)]
         read: list[str] = []
         for _ in range(7):
             run = await world.engine.process_gana(await world.again(gana), "interactive")
@@ -361,37 +355,20 @@ def test_more_than_fits_is_left_for_the_next_run() -> None:
     asyncio.run(scenario())
 
 
-def test_notes_of_one_moment_are_read_together_and_none_is_passed_over() -> None:
+def test_a_note_larger_than_the_budget_is_read_in_part_and_holds_up_nothing() -> None:
     world = GanaWorld()
 
     async def scenario() -> None:
         gana = await world.gana(input_tag="inbox")
-        moment = world.now + MINUTE
-        notes = [await world.note(f"Import {n}. " + "word " * 50, "inbox", at=moment) for n in range(120)]
-        later = await world.note("Later.", "inbox", at=moment + MINUTE)
+        large = await world.note("Begin. " + "word " * 50_000 + "End.", "inbox")
+        later = await world.note("Later.", "inbox")
         run = await world.engine.process_gana(gana, "interactive")
-        assert set(run.input_note_ids) == {note.id for note in notes}
+        assert run.input_note_ids == (large.id,)
         (request,) = world.coordinator.requests
+        assert "End." in request.messages[1].content
         assert len(request.messages[1].content) < 2048 * 3
-        assert "more notes" in request.messages[1].content
         run = await world.engine.process_gana(await world.again(gana), "interactive")
         assert run.input_note_ids == (later.id,)
-
-    asyncio.run(scenario())
-
-
-def test_a_busy_moment_at_the_edge_of_a_batch_is_not_cut_in_two() -> None:
-    world = GanaWorld(None, "tiny")
-
-    async def scenario() -> None:
-        gana = await world.gana(input_tag="inbox")
-        start = world.now
-        times = [start + n * timedelta(seconds=1) for n in range(1, 46)] + 10 * [start + MINUTE]
-        notes = [await world.note("x", "inbox", at=at, title=str(n)) for n, at in enumerate(times)]
-        read: list[str] = []
-        for _ in range(4):
-            read += (await world.engine.process_gana(await world.again(gana), "interactive")).input_note_ids
-        assert sorted(read) == sorted(note.id for note in notes)
 
     asyncio.run(scenario())
 
