@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import zipfile
+import zlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
@@ -113,7 +114,7 @@ class _Unpacking:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._write(archive, member, target)
-        except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+        except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
             target.unlink(missing_ok=True)
             problem = f"It cannot be unpacked: {error}."
             self._problems.append(ImportProblem(path=member.filename[:500], reason=problem, imported=False))
@@ -125,6 +126,8 @@ class _Unpacking:
             return "It is a link, not a file."
         if member.flag_bits & 1:
             return "It is encrypted."
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            return "It is packed in an unusual way."
         if len(parts) > MAX_DEPTH or any(len(part.encode(errors="replace")) > _NAME_BYTES for part in parts):
             return "Its path is too long."
         return None

@@ -5,17 +5,20 @@ from typing import Any
 
 import pytest
 
-from domain.entities.knowledge import Extraction
-from domain.entities.llm import GenerationEvent, GenerationRequest
+from domain.entities.knowledge import Extraction, NoteReading
+from domain.entities.llm import GenerationEvent, GenerationRequest, LlmTaskKind
+from domain.entities.scheduler import JobView, SchedulerSnapshot
 from domain.errors import EngineError, EngineMissing, JobStopped, PromptTooLong, UniunError, UnknownModel
 from domain.prompts import extraction as prompt
 from domain.usecases.knowledge import (
     ATTEMPTS,
     ExtractKnowledgeUseCase,
     ListFailuresUseCase,
+    NotesNamingUseCase,
     ReadPendingNotesUseCase,
     RetryExtractionUseCase,
     ShowGraphUseCase,
+    WatchReadingUseCase,
 )
 from domain.usecases.llm import GenerateOneShotUseCase
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, ScriptedJob, Step, answer, finished
@@ -319,3 +322,54 @@ def test_the_list_is_worked_off_with_progress_and_may_be_left() -> None:
         assert [(step.note_id, step.done, step.waiting) for step in steps] == [("n1", 1, 1), ("n2", 2, 0)]
 
     asyncio.run(scenario())
+
+
+class SeenCoordinator(ScriptedCoordinator):
+    """Shows a snapshot."""
+
+    def __init__(self, running: JobView | None, *queued: JobView) -> None:
+        super().__init__()
+        self._snapshot = SchedulerSnapshot.model_validate(
+            dict.fromkeys(("resident", "loading", "foreground", "linger_until"))
+            | dict.fromkeys(("at", "extract_share", "extract_exhausted", "swaps", "preemptions"), 0)
+            | {key: {} for key in ("kind_vruntime_s", "flow_vruntime_s", "swap_cost_s")}
+            | {"running": running, "tiers": {2: queued}, "switches": (), "last_reason": ""}
+        )
+
+    def snapshot(self) -> SchedulerSnapshot:
+        return self._snapshot
+
+
+def job_view(flow: str, position: int, kind: LlmTaskKind = LlmTaskKind.EXTRACT) -> JobView:
+    return JobView.model_validate(
+        dict.fromkeys(("id", "model", "state"), "")
+        | dict.fromkeys(("tier", "waited_s", "service_s", "preemptions"), 0)
+        | {"kind": kind, "flow": flow, "position": position, "estimated_start_s": 2.5, "tokens_done": 12}
+    )
+
+
+def test_how_far_a_note_is() -> None:
+    async def watch() -> None:
+        library = MemoryLibrary()
+        await library.write("n", "N", "text")
+        other = job_view("m", 0)
+
+        async def reading(*jobs: JobView) -> NoteReading:
+            return await WatchReadingUseCase(library.knowledge, SeenCoordinator(*jobs))("n")
+
+        assert await reading(other) == NoteReading(state="waiting")
+        assert await reading(other, job_view("n", 1, LlmTaskKind.CHAT)) == NoteReading(state="waiting")
+        queued = await reading(other, job_view("m", 1), job_view("n", 2))
+        assert queued == NoteReading(state="waiting", position=2, estimated_start_s=2.5)
+        assert await reading(job_view("n", 0)) == NoteReading(state="reading", tokens=12)
+        note = await library.notes.get("n")
+        await library.knowledge.fail("n", note.content_hash, "no", give_up_after=1)
+        assert await reading(other) == NoteReading(state="failed", error="no")
+        await library.knowledge.retry(["n"])
+        await library.read("n", "a summary", ("Ada", "wrote", "a program"))
+        assert await reading(other) == NoteReading(state="read")
+        (concept,) = await library.knowledge.find_concepts("Ada")
+        naming = NotesNamingUseCase(library.knowledge, library.notes)
+        assert [note.id for note in await naming(concept.id)] == ["n"]
+
+    asyncio.run(watch())

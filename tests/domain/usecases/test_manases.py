@@ -8,6 +8,7 @@ from domain.usecases.manases import (
     CreateManasUseCase,
     DeleteManasUseCase,
     ListManasesUseCase,
+    RenameManasUseCase,
 )
 from tests.memory.library import MemoryLibrary
 
@@ -53,3 +54,20 @@ def test_a_name_is_taken_once() -> None:
             await create("a")
 
     asyncio.run(twice())
+
+
+def test_a_manas_is_renamed() -> None:
+    async def use() -> None:
+        library = MemoryLibrary()
+        await library.write("n", "Title", "text")
+        manas = await CreateManasUseCase(library.manases)("sky")
+        await library.manases.add(manas.id, ["n"])
+        rename = RenameManasUseCase(library.manases)
+        assert (await rename("sky", " Night\nsky ")).name == "Night sky"
+        assert [each.name for each in await ListManasesUseCase(library.manases).of_note("n")] == ["Night sky"]
+        with pytest.raises(InvalidRequest, match="needs a name"):
+            await rename(manas.id, " ")
+        with pytest.raises(ManasNotFound):
+            await rename("sky", "x")
+
+    asyncio.run(use())

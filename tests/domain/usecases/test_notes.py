@@ -8,7 +8,7 @@ import pytest
 from data.markdown.parser import MarkdownNoteParser
 from domain.entities.nataraj import Card
 from domain.entities.note import Note, NoteDraft
-from domain.errors import InvalidRequest, NoteNotFound
+from domain.errors import InvalidRequest, NoteChanged, NoteNotFound
 from domain.usecases.notes import (
     ComposeNote,
     CreateNoteUseCase,
@@ -221,3 +221,29 @@ def test_what_is_known_of_a_note(desk: Desk) -> None:
     assert {concept.name for concept in details.concepts} == {"Sun", "Earth"}
     assert details.pending is None
     assert run(desk.get(source.id)).pending is not None
+
+
+def test_an_edit_of_something_else_is_refused(desk: Desk) -> None:
+    note = desk.create("one")
+    edited = run(desk.edit(note.id, text="two", seen=note.content_hash))
+    with pytest.raises(NoteChanged, match="changed by something else"):
+        run(desk.edit(note.id, text="three", seen=note.content_hash))
+    assert run(desk.notes.get(note.id)) == edited
+
+
+def test_an_edit_loses_to_one_that_comes_between(desk: Desk) -> None:
+    note = desk.create("one")
+
+    class Overtaken(type(desk.notes)):  # type: ignore[misc]
+        async def replace(self, new: Note, seen: str) -> bool:
+            return False
+
+    desk.notes.__class__ = Overtaken
+    with pytest.raises(NoteChanged):
+        run(desk.edit(note.id, text="two"))
+
+
+def test_tags_of_the_text_are_told_apart(desk: Desk) -> None:
+    note = desk.create("#inside", tags=["outside"])
+    assert note.tags == ("inside", "outside")
+    assert desk.edit.own_tags(note) == ("outside",)

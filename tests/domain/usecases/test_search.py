@@ -81,3 +81,15 @@ def test_reciprocal_rank_fusion() -> None:
     assert [hit.note_id for hit in fused] == ["c", "b", "a", "d"]
     assert fused[0].score == pytest.approx(1 / 63 + 1 / 61)
     assert fuse_ranks() == fuse_ranks([], []) == ()
+
+
+@pytest.mark.parametrize("mode", ["words", "meaning", "both"])
+def test_a_tag_narrows_a_search(mode: SearchMode) -> None:
+    async def look() -> None:
+        library = await filled()
+        tagged = await library.notes.get("a")
+        await library.notes.save([tagged.model_copy(update={"tags": ("earth/water",)})])
+        result = await search(library)("the sea", mode=mode, tag="#Earth")
+        assert [hit.note_id for hit in result.hits] == ["a"]
+
+    asyncio.run(look())

@@ -1,0 +1,57 @@
+import pytest
+
+from data.database.session import Database
+from data.repositories.manases import SqlManasRepository
+from data.repositories.notes import SqlNoteRepository
+from domain.errors import InvalidRequest, ManasNotFound
+from tests.data.repositories.conftest import Run
+from tests.data.repositories.samples import note
+from tests.memory.identity import CountingIdentities
+
+
+def test_a_note_is_replaced_only_as_it_was_seen(run: Run) -> None:
+    async def test(database: Database) -> None:
+        notes = SqlNoteRepository(database)
+        first, second = note("a", "first"), note("a", "second")
+        assert not await notes.replace(first, "")
+        await notes.save([first])
+        assert not await notes.replace(second, "another")
+        assert await notes.get("a") == first
+        assert await notes.replace(second, first.content_hash)
+        assert await notes.get("a") == second
+
+    run(test)
+
+
+def test_notes_of_a_tag_or_a_manas_are_counted(run: Run) -> None:
+    async def test(database: Database) -> None:
+        notes, manases = SqlNoteRepository(database), SqlManasRepository(database, CountingIdentities())
+        await notes.save([note("a", tags=["t/x"]), note("b", tags=["t"]), note("c")])
+        manas = await manases.create("m")
+        await manases.add(manas.id, ["b", "c"])
+        assert await notes.count() == 3
+        assert await notes.count(tag="t") == 2
+        assert await notes.count(tag="t", manas_id=manas.id) == 1
+        assert await notes.note_ids(manas.id, tag="t") == ("b",)
+        assert await notes.note_ids(None, tag="t") == ("a", "b")
+
+    run(test)
+
+
+def test_a_manas_is_renamed_and_found_by_its_notes(run: Run) -> None:
+    async def test(database: Database) -> None:
+        notes, manases = SqlNoteRepository(database), SqlManasRepository(database, CountingIdentities())
+        await notes.save([note("a"), note("b")])
+        one, two = await manases.create("One"), await manases.create("Two")
+        await manases.add(one.id, ["a"])
+        await manases.add(two.id, ["a", "b"])
+        with pytest.raises(InvalidRequest, match="already"):
+            await manases.rename(one.id, "TWO")
+        await manases.rename("One", "ONE and  only")
+        assert [manas.name for manas in await manases.of_note("a")] == ["ONE and only", "Two"]
+        assert [manas.note_count for manas in await manases.of_note("b")] == [2]
+        assert await manases.of_note("gone") == ()
+        with pytest.raises(ManasNotFound):
+            await manases.rename("One", "x")
+
+    run(test)
