@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
     from presentation.controllers.scheduler import SchedulerController
+    from presentation.controllers.settings import SettingsController
 
 
 @dataclass(frozen=True)
@@ -43,4 +44,5 @@ class Controllers:
     background: Callable[[], BackgroundController]
     demo: Callable[[], DemoController]
     diagnose: Callable[[], DiagnoseUseCase]
+    settings: SettingsController
     version: Callable[[], str]

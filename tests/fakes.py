@@ -54,6 +54,7 @@ from tests.memory.chat import MemoryChat, knowledge_controller
 from tests.memory.faces import MemoryFaces
 from tests.memory.gana_faces import agents_over
 from tests.memory.library import MemoryLibrary
+from tests.memory.preferences import fake_settings
 from tests.memory.scheduler import FixedHistory
 
 HOLD = None
@@ -314,6 +315,7 @@ def fake_openers(
         background=lambda: fake_background(faces.ganas),
         demo=lambda: DemoController(PlayDemoUseCase(demo or ScriptedDemo())),
         diagnose=lambda: DiagnoseUseCase(health),
+        settings=fake_settings(),
         version=lambda: "1.2.3",
     )
 

@@ -7,17 +7,38 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from data.clock import Clock
 from data.database.session import Database
 from data.models.files import sync_folder
 from data.models.threads import in_thread
 from domain.errors import DatabaseError, InvalidRequest
 
+_NAMES = 100
+"""Backups of one second."""
+
 
 class SqliteBackups:
     """Implements `Backups` with SQLite's online backup: one consistent state, whatever is written meanwhile."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, folder: Path, clock: Clock) -> None:
+        """`folder` is for backups that were given no name."""
         self._database = database
+        self._folder = folder
+        self._clock = clock
+
+    def new_target(self) -> Path:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DatabaseError(
+                f"The folder {self._folder} cannot be made: {error.strerror}. Make room, or mend its permissions."
+            ) from None
+        stem = f"uniun-{self._clock.now().astimezone():%Y-%m-%d-%H%M%S}"
+        names = (f"{stem}.db", *(f"{stem}-{number}.db" for number in range(2, _NAMES)))
+        for name in names:
+            if not os.path.lexists(self._folder / name):
+                return self._folder / name
+        raise DatabaseError(f"There are {_NAMES} backups of this second. Try again.")
 
     async def write(self, target: Path) -> int:
         if not self._database.is_sqlite:

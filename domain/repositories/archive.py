@@ -31,6 +31,13 @@ class Archives(Protocol):
 class Backups(Protocol):
     """Copies of the database, made while it is used."""
 
+    def new_target(self) -> Path:
+        """A file that does not exist yet, named by the moment, in the folder for backups, which is made.
+
+        Raises `DatabaseError` if that cannot be made.
+        """
+        ...
+
     async def write(self, target: Path) -> int:
         """Bytes written, after the copy was opened and checked.
 

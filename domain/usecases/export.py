@@ -151,6 +151,11 @@ class BackUpUseCase:
         """Bytes written. Raises `InvalidRequest`, `DatabaseError`."""
         return await self._backups.write(target)
 
+    async def now(self) -> tuple[Path, int]:
+        """The same into the folder for backups, under a name of its own."""
+        target = self._backups.new_target()
+        return target, await self._backups.write(target)
+
 
 def _pages(ids: Sequence[str]) -> list[Sequence[str]]:
     return [ids[at : at + _PAGE] for at in range(0, len(ids), _PAGE)]

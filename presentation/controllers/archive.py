@@ -23,3 +23,7 @@ class ArchiveController:
     async def back_up(self, target: Path) -> int:
         """Bytes of the copy."""
         return await self._back_up(target)
+
+    async def back_up_now(self) -> tuple[Path, int]:
+        """Where the copy is, and its bytes."""
+        return await self._back_up.now()

@@ -48,6 +48,9 @@ from tests.memory.library import MemoryLibrary
 class NoBackups:
     """A library in memory is no file."""
 
+    def new_target(self) -> Path:
+        return Path("uniun.db")
+
     async def write(self, target: Path) -> int:
         raise InvalidRequest("The database is on a PostgreSQL server. Back it up with: pg_dump")
 

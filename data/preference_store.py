@@ -1,0 +1,54 @@
+"""The user's choices beside what this process runs with."""
+
+import psutil
+
+from data.preferences import PLACES, read_preferences, write_preferences
+from data.settings import Settings, variable_of
+from domain.entities.preferences import Preferences, PreferencesView
+
+
+class FilePreferences:
+    """Implements `PreferenceStore` in the data folder of `settings`, which this process was started with."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def look(self) -> PreferencesView:
+        environment = Settings()
+        plain = Settings.model_construct()
+        return PreferencesView(
+            chosen=read_preferences(self._settings.data_dir),
+            in_force=_values(self._settings),
+            defaults=_values(plain),
+            fixed={name: variable_of(place) for name, place in PLACES.items() if _is_set(environment, place)},
+            data_dir=self._settings.data_dir,
+            log_dir=self._settings.log_dir,
+        )
+
+    def write(self, preferences: Preferences) -> None:
+        write_preferences(self._settings.data_dir, preferences)
+
+
+def _values(settings: Settings) -> Preferences:
+    """What holds, with the program's own choice where none was made; bounds are those of the settings."""
+    found = {name: _value(settings, place) for name, place in PLACES.items()}
+    found["context_tokens"] = settings.engine.context_limit
+    found["threads"] = found["threads"] or psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+    return Preferences.model_construct(**found)
+
+
+def _value(settings: Settings, place: tuple[str, ...]) -> object:
+    value: object = settings
+    for name in place:
+        value = getattr(value, name)
+    return value
+
+
+def _is_set(settings: Settings, place: tuple[str, ...]) -> bool:
+    *groups, field = place
+    holder = settings
+    for group in groups:
+        if group not in holder.model_fields_set:
+            return False
+        holder = getattr(holder, group)
+    return field in holder.model_fields_set

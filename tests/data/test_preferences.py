@@ -1,0 +1,117 @@
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from data.desktop import DesktopFolders
+from data.preference_store import FilePreferences
+from data.preferences import FILE_NAME, PLACES, read_preferences, write_preferences
+from data.settings import load_settings
+from domain.entities.preferences import Preferences
+from domain.errors import InvalidRequest, UniunError
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    for name in [name for name in os.environ if name.startswith("UNIUN_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("UNIUN_DATA_DIR", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+CHOSEN = Preferences(
+    context_tokens=4096,
+    kv_budget_bytes=100 << 20,
+    threads=3,
+    extract_share=0.3,
+    linger_s=60,
+    fair_slice_s=10,
+    background_interval_s=30,
+)
+
+
+def test_every_preference_has_a_place() -> None:
+    assert set(PLACES) == set(Preferences.model_fields)
+
+
+def test_what_is_chosen_holds_from_the_next_start(home: Path) -> None:
+    before = FilePreferences(load_settings())
+    before.write(CHOSEN)
+    assert before.look().chosen == CHOSEN
+    assert before.look().in_force == before.look().defaults
+    after = FilePreferences(load_settings()).look()
+    assert after.in_force == CHOSEN
+    assert after.defaults == before.look().defaults
+    assert after.defaults.context_tokens == 8192
+    assert after.fixed == {}
+    settings = load_settings()
+    assert settings.scheduler.extract_resume_share < settings.scheduler.extract_share == 0.3
+    assert settings.data_dir == home
+
+
+def test_the_environment_goes_before_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_preferences(home, CHOSEN)
+    monkeypatch.setenv("UNIUN_ENGINE__THREADS", "1")
+    monkeypatch.setenv("UNIUN_BACKGROUND_INTERVAL_S", "7")
+    settings = load_settings()
+    assert (settings.engine.threads, settings.engine.context_tokens) == (1, 4096)
+    assert settings.background_interval_s == 7
+    assert FilePreferences(settings).look().fixed == {
+        "threads": "UNIUN_ENGINE__THREADS",
+        "background_interval_s": "UNIUN_BACKGROUND_INTERVAL_S",
+    }
+    monkeypatch.setenv("UNIUN_SCHEDULER__EXTRACT_RESUME_SHARE", "0.5")
+    with pytest.raises(InvalidRequest, match="does not go with the environment"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "5",
+        "null",
+        '{"threads": "many"}',
+        '{"nonsense": 1}',
+        '{"threads": 0}',
+        "\xff",
+        "[" * 90_000,
+    ],
+)
+def test_a_damaged_file_is_named(home: Path, text: str) -> None:
+    home.mkdir()
+    (home / FILE_NAME).write_text(text, encoding="latin-1")
+    with pytest.raises(InvalidRequest, match=r"preferences\.json cannot be used") as refused:
+        load_settings()
+    assert "delete it" in str(refused.value)
+
+
+def test_a_disk_that_refuses_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UniunError, match="cannot be written"):
+        write_preferences(tmp_path / "file", CHOSEN)
+    (tmp_path / FILE_NAME).mkdir()
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        read_preferences(tmp_path)
+
+
+def test_a_folder_opens_on_a_desktop_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    opener = tmp_path / "xdg-open"
+    opener.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    opener.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    folders = DesktopFolders(tmp_path / "data")
+    with pytest.raises(InvalidRequest, match="no desktop here"):
+        asyncio.run(folders.open_data_folder())
+    monkeypatch.setenv("DISPLAY", ":0")
+    asyncio.run(folders.open_data_folder())
+    assert (tmp_path / "opened").read_text().strip() == str(tmp_path / "data")
+    opener.write_text("#!/bin/sh\nexit 4\n")
+    with pytest.raises(InvalidRequest, match="did not open"):
+        asyncio.run(folders.open_data_folder())
