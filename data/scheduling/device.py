@@ -34,6 +34,7 @@ class Totals:
     swap_s: float = 0.0
     swaps: int = 0
     preemptions: int = 0
+    engine_losses: int = 0
     mean_service_s: dict[LlmTaskKind, float] = field(default_factory=dict)
     """Moving average over finished jobs."""
 

@@ -13,7 +13,7 @@ from data.scheduling import events as ev
 from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import Cause, End, Outcome, Record
 from data.scheduling.handle import CallerHandle
-from data.scheduling.inspection import snapshot
+from data.scheduling.inspection import Gauges, gauges, snapshot
 from data.scheduling.jobs import Job, JobSpec, Phase
 from data.scheduling.scheduler import InferenceScheduler
 from domain.entities.llm import GenerationRequest, GenerationResult, LlmTaskKind, Waiting
@@ -46,6 +46,7 @@ class Work:
     handles: dict[str, CallerHandle] = field(default_factory=dict)
     text: list[str] = field(default_factory=list)
     tokens: int = 0
+    progress: RunnerProgress | None = None
     first_token_at: float | None = None
     outcome: RunnerOutcome | None = None
     error: UniunError | None = None
@@ -78,6 +79,7 @@ class Dispatcher:
         self._timer: asyncio.TimerHandle | None = None
         self._ids = itertools.count(1)
         self._observers: list[Callable[[Record], None]] = []
+        self._token_observers: list[Callable[[LlmTaskKind, int], None]] = []
         self._views: tuple[float, dict[str, JobView]] = (float("-inf"), {})
         self._closed = False
 
@@ -108,6 +110,14 @@ class Dispatcher:
     def observe(self, listener: Callable[[Record], None]) -> None:
         """Calls `listener` with every trace record, in order, on the event loop."""
         self._observers.append(listener)
+
+    def observe_tokens(self, listener: Callable[[LlmTaskKind, int], None]) -> None:
+        """Calls `listener` with the kind of a job and how many tokens it has just produced."""
+        self._token_observers.append(listener)
+
+    def gauges(self) -> Gauges:
+        """Queue lengths and shares, now."""
+        return gauges(self._scheduler, self._now())
 
     # -- the port
 
@@ -173,10 +183,13 @@ class Dispatcher:
         if admit is not None:
             admit()
         for record in step.records:
-            for listener in self._observers:
-                listener(record)
+            self._tell(record)
         for instruction in step.instructions:
             self._obey(instruction)
+
+    def _tell(self, record: Record) -> None:
+        for listener in self._observers:
+            listener(record)
 
     def _obey(self, instruction: ev.Instruction) -> None:
         match instruction:
@@ -255,10 +268,13 @@ class Dispatcher:
                 handle.preempted(reason)
 
     def _progress(self, work: Work, progress: RunnerProgress) -> None:
+        work.progress = progress
         if progress.tokens_done > work.tokens:
+            for listener in self._token_observers:
+                listener(work.job.kind, progress.tokens_done - work.tokens)
             work.tokens = progress.tokens_done
             if work.first_token_at is None:
-                work.first_token_at = self._now()
+                self._first_token(work)
         if progress.text:
             work.text.append(progress.text)
             for handle in work.handles.values():
@@ -266,6 +282,15 @@ class Dispatcher:
         elif not progress.tokens_done:
             for handle in work.handles.values():
                 handle.prefilling(progress.prefilled_tokens, progress.prompt_tokens)
+
+    def _first_token(self, work: Work) -> None:
+        """The scheduler is not told of tokens; the trace is."""
+        work.first_token_at = self._now()
+        job = work.job
+        tier = self._scheduler.policy.tier(job)
+        for caller, spec in job.callers.items():
+            fields = {"job": caller, "kind": job.kind, "flow": spec.flow, "tier": tier, "model": job.model}
+            self._tell(Record(work.first_token_at, "first_token", fields))
 
     # -- callers
 

@@ -1,7 +1,11 @@
 """Looks into a scheduler without changing it: the invariants, and the snapshot that people see."""
 
+from collections import Counter
+from dataclasses import dataclass
+
 from data.scheduling.jobs import Job, Phase
 from data.scheduling.scheduler import InferenceScheduler
+from domain.entities.llm import LlmTaskKind
 from domain.entities.scheduler import JobView, SchedulerSnapshot, SwitchView
 
 ASSUMED_SERVICE_S = 5.0
@@ -76,6 +80,33 @@ def _books(scheduler: InferenceScheduler) -> None:
     _require(-1e-9 <= share <= 1 + 1e-9, f"extract's share is {share}")
     kinds, flows = scheduler.policy.vruntimes()
     _require(all(v >= 0 for v in (*kinds.values(), *flows.values())), "a vruntime is negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """What monitoring asks of this moment."""
+
+    queued: dict[tuple[LlmTaskKind, int], int]
+    """Jobs by kind and tier."""
+    running: int
+    extract_share: float
+    extract_share_limit: float
+    extract_exhausted: bool
+    engine_restarts: int
+
+
+def gauges(scheduler: InferenceScheduler, now: float) -> Gauges:
+    """At `now`, not before the last event."""
+    jobs = scheduler.jobs.values()
+    share, exhausted = scheduler.policy.share(now)
+    return Gauges(
+        queued=dict(Counter((j.kind, scheduler.policy.tier(j)) for j in jobs if not j.on_device)),
+        running=sum(job.on_device for job in jobs),
+        extract_share=share,
+        extract_share_limit=scheduler.config.extract_share,
+        extract_exhausted=exhausted,
+        engine_restarts=scheduler.totals.engine_losses,
+    )
 
 
 def snapshot(scheduler: InferenceScheduler, now: float, tokens_done: int | None = None) -> SchedulerSnapshot:

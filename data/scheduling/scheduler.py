@@ -206,6 +206,7 @@ class InferenceScheduler:
 
     def _on_engine_died(self, event: ev.EngineDied) -> None:
         self.residence.gone(self.now)
+        self.totals.engine_losses += 1
         if self.loading is not None:
             loading = self._finish_loading(self.loading.model, "engine loss")
             self._after_loss(loading, event.cause)

@@ -13,7 +13,7 @@ from data.scheduling.scenario import Scenario, ScenarioEvent, parse_scenario
 from data.scheduling.scheduler import InferenceScheduler
 from data.scheduling.simulated_engine import Run, SimulatedJob
 from data.scheduling.summary import summarise
-from domain.entities.llm import LlmTaskKind
+from data.scheduling.trace_lines import plain_record
 from domain.entities.simulation import SimulationReport
 from domain.errors import ScenarioError
 
@@ -103,8 +103,7 @@ class Simulation:
             self._on_step(self.scheduler)
 
     def _write(self, record: Record) -> None:
-        line: dict[str, Any] = {"t": record.t, "event": record.event, **record.fields}
-        self.trace.append({key: _plain(value) for key, value in line.items()})
+        self.trace.append(plain_record(record, record.t))
 
     def _obey(self, now: float, instruction: ev.Instruction) -> None:
         match instruction:
@@ -178,12 +177,6 @@ class Simulation:
             self._push(
                 at, TIMER, lambda now: self._feed(ev.Tick(now)) if self._wake_serial == serial else None
             )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 6)
-    return value.value if isinstance(value, LlmTaskKind) else value
 
 
 def simulate_checked(scenario: Scenario) -> Simulation:

@@ -48,7 +48,7 @@ def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
             submitted[record["job"]] = (record["kind"], at)
             count = counts.setdefault(record["kind"], {})
             count["submitted"] = count.get("submitted", 0) + 1
-            sharers[record["job"]] = sharers[record["joined"]] if "joined" in record else set()
+            sharers[record["job"]] = sharers.get(record.get("joined", ""), set())
             sharers[record["job"]].add(record["job"])
         if event == "dispatch":
             on_device = (record, at)

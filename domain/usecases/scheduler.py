@@ -1,9 +1,12 @@
 """Telling the scheduler what the user looks at, asking it what it does, and trying it on a scenario."""
 
+from collections.abc import AsyncIterator
+
 from domain.entities.llm import LlmTaskKind
-from domain.entities.scheduler import SchedulerSnapshot
+from domain.entities.scheduler import History, SchedulerChange, SchedulerMetrics, SchedulerSnapshot
 from domain.entities.simulation import SimulationReport
 from domain.repositories.scheduler_coordinator import SchedulerCoordinator
+from domain.repositories.scheduler_history import SchedulerHistory
 from domain.repositories.simulator import Simulator
 
 
@@ -38,6 +41,29 @@ class GetSchedulerSnapshotUseCase:
     def __call__(self) -> SchedulerSnapshot:
         """A value that does not change afterwards."""
         return self._coordinator.snapshot()
+
+
+class FollowSchedulerUseCase:
+    """What the scheduler did in the last minutes, what it does from now on, and its counters."""
+
+    def __init__(self, history: SchedulerHistory) -> None:
+        self._history = history
+
+    def recent(self) -> History:
+        """The runs, swaps and decisions of the last minutes."""
+        return self._history.recent()
+
+    def watch(self) -> AsyncIterator[SchedulerChange]:
+        """Every record of the trace from now on; close the iterator to leave. Raises `TooManyWatchers`."""
+        return self._history.watch()
+
+    def export(self) -> tuple[str, ...]:
+        """The last minutes as lines of JSON, in the format of `uniun simulate --json`."""
+        return self._history.export()
+
+    def metrics(self) -> SchedulerMetrics:
+        """Counters since the start, queue lengths and shares now."""
+        return self._history.metrics()
 
 
 class SimulateUseCase:
