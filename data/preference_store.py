@@ -1,5 +1,7 @@
 """The user's choices beside what this process runs with."""
 
+from typing import Any
+
 import psutil
 
 from data.preferences import PLACES, read_preferences, write_preferences
@@ -31,7 +33,7 @@ class FilePreferences:
 
 def _values(settings: Settings) -> Preferences:
     """What holds, with the program's own choice where none was made; bounds are those of the settings."""
-    found = {name: _value(settings, place) for name, place in PLACES.items()}
+    found: dict[str, Any] = {name: _value(settings, place) for name, place in PLACES.items()}
     found["context_tokens"] = settings.engine.context_limit
     found["threads"] = found["threads"] or psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
     return Preferences.model_construct(**found)
