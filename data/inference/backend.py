@@ -31,6 +31,10 @@ class Vocabulary:
     eos_text: str = ""
 
 
+class Interrupted(Exception):
+    """An evaluation was given up half-way; of its tokens the sequence holds none."""
+
+
 class Backend(Protocol):
     """A loaded model. Made, used and closed in one thread.
 
@@ -42,9 +46,22 @@ class Backend(Protocol):
     vocabulary: Vocabulary
     context_tokens: int
     slots: int
+    interruptible: bool
+    """Whether `interrupt` does anything."""
+
+    def arm(self) -> None:
+        """From here on, and not before, an `interrupt` counts for the next evaluation."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ends the evaluation that runs, in milliseconds. Called from another thread; harmless when none runs."""
+        ...
 
     def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:
-        """Appends `tokens` at `position`, the number of tokens already held. On an error the state is undefined."""
+        """Appends `tokens` at `position`, the number of tokens already held. On an error the state is undefined.
+
+        Raises `Interrupted`.
+        """
         ...
 
     def sample(self, sampling: Sampling, position: int) -> int:

@@ -11,7 +11,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from data.clock import Clock
 from data.inference.backend import Vocabulary
-from domain.entities.llm import Message
+from domain.entities.llm import Message, Tool
 from domain.errors import InvalidRequest
 
 _SEAM = "\ufdd0"
@@ -39,7 +39,7 @@ class ChatTemplate:
         )
         self._compiled: jinja2.Template | None = None
 
-    def parts(self, messages: Sequence[Message]) -> list[str]:
+    def parts(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[str]:
         """The prompt, to be tokenized part by part. Raises `InvalidRequest` when there is no template or the template refuses the messages."""
         source = self._vocabulary.template
         if source is None:
@@ -50,13 +50,11 @@ class ChatTemplate:
             if self._compiled is None:
                 self._compiled = self._environment.from_string(source)
             text = self._compiled.render(
-                messages=[
-                    {"role": message.role, "content": self._shield(message.content)} for message in messages
-                ],
+                messages=[self._message(message) for message in messages],
                 add_generation_prompt=True,
                 bos_token=self._vocabulary.bos_text,
                 eos_token=self._vocabulary.eos_text,
-                tools=None,
+                tools=[self._tool(tool) for tool in tools] or None,
                 documents=None,
             )
             text.encode()  # a template can render half a character, which no tokenizer takes
@@ -64,6 +62,37 @@ class ChatTemplate:
             reason = str(error) or type(error).__name__
             raise InvalidRequest(f"The model's chat template refuses these messages: {reason}") from error
         return text.split(_SEAM)
+
+    def _message(self, message: Message) -> dict[str, Any]:
+        """As templates expect it: arguments are objects there, not text."""
+        shown: dict[str, Any] = {"role": message.role, "content": self._shield(message.content)}
+        if message.tool_calls:
+            shown["tool_calls"] = [
+                {
+                    "id": self._shield(call.id),
+                    "type": "function",
+                    "function": {
+                        "name": self._shield(call.name),
+                        "arguments": self._shield_all(call.arguments),
+                    },
+                }
+                for call in message.tool_calls
+            ]
+        if message.tool_call_id is not None:
+            shown["tool_call_id"] = self._shield(message.tool_call_id)
+        return shown
+
+    def _tool(self, tool: Tool) -> dict[str, Any]:
+        return {"type": "function", "function": self._shield_all(tool.model_dump())}
+
+    def _shield_all(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._shield(value)
+        if isinstance(value, dict):
+            return {self._shield(key): self._shield_all(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._shield_all(item) for item in value]
+        return value
 
     def _shield(self, content: str) -> str:
         content = content.replace(_SEAM, "")

@@ -1,6 +1,7 @@
 """Structured output: a JSON schema compiled by llguidance into what tokens may come next."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,10 @@ from numpy.typing import NDArray
 
 from data.inference.backend import Vocabulary
 from data.inference.sampling import sample
+from data.inference.tool_grammar import tool_grammar
 from domain.entities.llm import Sampling
 from domain.errors import EngineMissing, InvalidSchema
+from domain.repositories.inference_runner import RunnerJob
 
 _LAYOUT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 """On one line, as `json.dumps` writes it: a small model left free spends its tokens on blanks."""
@@ -22,8 +25,27 @@ class Grammars:
         self._vocabulary = vocabulary
         self._tokenizer: Any = None
 
+    def for_job(self, job: RunnerJob) -> "Matcher | None":
+        """None when anything may be written. Raises as `matcher` does, and `InvalidRequest`."""
+        if job.tooling is not None:
+            template = self._vocabulary.template or ""
+            tooling, schema = job.tooling, job.json_schema
+            return self._compiled(
+                lambda llguidance: llguidance.LLMatcher.grammar_from_lark(
+                    tool_grammar(tooling, template, schema, _LAYOUT)
+                )
+            )
+        return None if job.json_schema is None else self.matcher(job.json_schema)
+
     def matcher(self, schema: dict[str, object]) -> "Matcher":
         """Raises `InvalidSchema`, `EngineMissing`."""
+        return self._compiled(
+            lambda llguidance: llguidance.LLMatcher.grammar_from_json_schema(
+                json.dumps(schema), overrides=_LAYOUT
+            )
+        )
+
+    def _compiled(self, grammar_from: Callable[[Any], str]) -> "Matcher":
         try:
             import llguidance
         except ImportError as error:
@@ -36,7 +58,7 @@ class Grammars:
                 wrapper, n_vocab=self._vocabulary.size, eos_token=sorted(self._vocabulary.end)
             )
         try:
-            grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_LAYOUT)
+            grammar = grammar_from(llguidance)
         except (ValueError, RecursionError) as error:
             raise InvalidSchema(f"The JSON schema cannot be compiled: {error}") from error
         compiled = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0)

@@ -22,6 +22,7 @@ from data.inference import protocol
 from data.inference.backend import Backend
 from data.inference.options import EngineOptions
 from data.inference.protocol import Line
+from data.inference.stops import Stops
 from data.inference.token_loop import TokenLoop, check_logits
 from domain.entities.llm import Sampling
 from domain.errors import EngineError, EngineMissing, ModelDamaged, ModelLoadFailed, UniunError
@@ -33,7 +34,7 @@ _MAX_INBOX = 100_000
 class Engine:
     """Answers the lines of its supervisor, in order."""
 
-    def __init__(self, send: Callable[[Line], None], stops: set[str], clock: Clock) -> None:
+    def __init__(self, send: Callable[[Line], None], stops: Stops, clock: Clock) -> None:
         self._send = send
         self._stops = stops
         self._clock = clock
@@ -99,20 +100,21 @@ class Engine:
         return {}
 
     def _forget(self, job_id: str) -> Line:
-        self._stops.discard(job_id)
+        self._stops.withdraw(job_id)
         if self._loop is not None:
             self._loop.forget(job_id)
         return {}
 
     def _run(self, call: int, job: RunnerJob, produced: list[int]) -> Line:
-        if self._loop is None:
+        loop = self._loop
+        if loop is None:
             raise EngineError("The engine holds no model. Load one before running a job.")
 
-        def at(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> bool:
+        def at(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None:
             self._send({"id": call, "at": [prefilled, prompt, done, token, text]})
-            return job.id in self._stops
 
-        return self._loop.run(job, produced, at).model_dump(mode="json")
+        with self._stops.running(job.id, loop.interrupt):
+            return loop.run(job, produced, at, lambda: self._stops.asked(job.id)).model_dump(mode="json")
 
 
 def _sign_of_life() -> Line:
@@ -153,7 +155,7 @@ def _resident_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def _read(inbox: "queue.Queue[Line]", stops: set[str]) -> None:
+def _read(inbox: "queue.Queue[Line]", stops: Stops) -> None:
     """Runs in its own thread until the parent is gone."""
     while True:
         raw = sys.stdin.buffer.readline(protocol.MAX_LINE_BYTES)
@@ -162,13 +164,13 @@ def _read(inbox: "queue.Queue[Line]", stops: set[str]) -> None:
         try:
             line = protocol.decode(raw)
             if line["do"] == "stop":
-                stops.add(line["job"])
+                stops.ask(line["job"])
                 continue
             if line["do"] == "run" and line["stop"]:
-                stops.add(line["job"]["id"])
+                stops.ask(line["job"]["id"])
             elif line["do"] == "run":
                 # A stop that came too late for the job's last run is not one for this run.
-                stops.discard(line["job"]["id"])
+                stops.withdraw(line["job"]["id"])
             inbox.put_nowait(line)
         except (ValueError, KeyError, TypeError, queue.Full) as error:
             refuse(error)
@@ -194,7 +196,7 @@ def main() -> None:
     os.dup2(2, 1)
     out = os.fdopen(pipe, "wb", buffering=0)
     inbox: queue.Queue[Line] = queue.Queue(_MAX_INBOX)
-    stops: set[str] = set()
+    stops = Stops()
 
     def send(line: Line) -> None:
         rest = memoryview(protocol.encode(line))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from data.inference.backend import Backend
+from data.inference.backend import Backend, Interrupted
 
 _CHECK_EVERY_TOKENS = 64
 """While decoding, the budget is looked at this often; state grows by one token at a time."""
@@ -45,9 +45,14 @@ class KvCache:
         return slot
 
     def evaluate(self, slot: Slot, tokens: Sequence[int], *, want_logits: bool) -> None:
-        """Appends tokens to the slot. If the backend fails, the slot is dropped: state and tokens never disagree."""
+        """Appends tokens to the slot. If the backend fails, the slot is dropped: state and tokens never disagree.
+
+        Raises `Interrupted`, with the slot as it was.
+        """
         try:
             self._backend.evaluate(slot.sequence, tokens, len(slot.tokens), want_logits=want_logits)
+        except Interrupted:
+            raise
         except BaseException:
             self._drop(slot)
             raise

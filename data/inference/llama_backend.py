@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.clock import Clock
-from data.inference.backend import Vocabulary
+from data.inference.backend import Interrupted, Vocabulary
 from data.inference.options import EngineOptions
 from data.inference.pieces import byte_level_piece, sentencepiece_piece
 from data.inference.release import release_memory
@@ -67,6 +67,10 @@ class LlamaBackend:
         if options.threads is not None:
             params.n_threads = params.n_threads_batch = options.threads
         self._context = llama.LlamaContext(self._model, params, verbose=False)
+        # A recurrent state is written in place: half an evaluation would spoil it.
+        self.interruptible = not (self._model.is_recurrent() or self._model.is_hybrid())
+        if self.interruptible:
+            self._context.install_cancel_callback()
         self._threads = int(params.n_threads)
         self._governor = ThreadGovernor(self._threads, self._clock)
         self._batch = llama.LlamaBatch(n_tokens=BATCH_TOKENS, embd=0, n_seq_max=1)
@@ -83,15 +87,34 @@ class LlamaBackend:
         value = int(meta.get(f"{arch}.attention.value_length", head))
         return int(model.n_layer * model.n_head_kv * (key + value) * _F16_BYTES)
 
+    def arm(self) -> None:
+        self._context.cancel = False
+
+    def interrupt(self) -> None:
+        if self.interruptible and self._context is not None:
+            self._context.cancel = True
+
     def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:
         batch, last = self._batch, len(tokens) - 1
         where = [sequence]
         batch.clear()
         for at, token in enumerate(tokens):
             batch.add(token, position + at, where, want_logits and at == last)
-        self._context.decode(batch)
-        if not want_logits:
-            self._context.synchronize()  # a GPU is still at work; the time of a chunk must include that
+        self._use_threads(self._governor.threads)
+        start = self._clock.monotonic()
+        try:
+            self._context.decode(batch)
+            if not want_logits:
+                self._context.synchronize()  # a GPU is still at work; the time of a chunk must include that
+        except InterruptedError:
+            self._context.memory_seq_rm(sequence, position, -1)
+            raise Interrupted from None
+        self._governor.learn(len(tokens), self._clock.monotonic() - start)
+
+    def _use_threads(self, threads: int) -> None:
+        if threads != self._threads:
+            self._context.set_n_threads(threads, threads)
+            self._threads = threads
 
     def sample(self, sampling: Sampling, position: int) -> int:
         if greedy(sampling):

@@ -31,6 +31,7 @@ class MlxBackend:
     """
 
     name = "mlx"
+    interruptible = False
     slots = _SLOTS
 
     def __init__(self, path: Path, options: EngineOptions) -> None:
@@ -62,6 +63,12 @@ class MlxBackend:
             int(text.get("max_position_embeddings") or DEFAULT_CONTEXT),
             options.context_limit,
         )
+
+    def arm(self) -> None:
+        pass
+
+    def interrupt(self) -> None:
+        """A graph that MLX has begun runs to its end, which is why its chunks are short."""
 
     def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:
         mx = self._mx

@@ -3,19 +3,30 @@
 MIN_CHUNK = 8
 MAX_CHUNK = 512
 FIRST_CHUNK = 16
+_LAST = 1.5
+"""The last chunk may be so many times as long: a short one computes each token at a higher price."""
 
 
 class ChunkSizer:
-    """Learns the prefill speed and sizes chunks so that one takes about `chunk_s`: the longest wait of a stop."""
+    """Learns the prefill speed and sizes chunks so that one takes about `chunk_s`.
+
+    A long chunk is the cheaper one: measured on two cores, chunks of 24 tokens run at 0.87 of the speed of 384, of 64
+    at 0.96, of 128 at 0.99.
+    """
 
     def __init__(self, chunk_s: float) -> None:
         self._chunk_s = chunk_s
         self._tokens_per_s: float | None = None
 
-    def size(self) -> int:
+    def size(self, missing: int) -> int:
+        """Of the next chunk, when so many tokens are still to be evaluated."""
+        size = min(MAX_CHUNK, self._wanted())
+        return missing if missing <= min(MAX_CHUNK, _LAST * size) else size
+
+    def _wanted(self) -> int:
         if self._tokens_per_s is None:
             return FIRST_CHUNK
-        return max(MIN_CHUNK, min(MAX_CHUNK, int(self._tokens_per_s * self._chunk_s)))
+        return max(MIN_CHUNK, int(self._tokens_per_s * self._chunk_s))
 
     def learn(self, tokens: int, took_s: float) -> None:
         """Half the weight on the newest chunk; a remainder below the smallest chunk says little and is ignored."""

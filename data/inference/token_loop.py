@@ -1,18 +1,20 @@
 """The token loop: prefill in chunks, decode token by token, stop at any boundary, resume from what is kept."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from data.clock import Clock
-from data.inference.backend import Backend
+from data.inference.backend import Backend, Interrupted
 from data.inference.chat_template import ChatTemplate, with_bos
 from data.inference.constraint import Grammars
 from data.inference.kv_cache import KvCache, Slot
 from data.inference.options import EngineOptions
 from data.inference.prefill import ChunkSizer
 from data.inference.sequence import Sequence
+from data.inference.tool_grammar import require_tools
 from domain.errors import EngineError, InvalidRequest, PromptTooLong, UniunError
 from domain.repositories.inference_runner import RunnerJob, RunnerOutcome
 
@@ -21,9 +23,9 @@ _CHECK_EVERY_TOKENS = 32
 
 
 class AtBoundary(Protocol):
-    """Told at every boundary; true means stop here."""
+    """Told at every boundary."""
 
-    def __call__(self, prefilled: int, prompt: int, done: int, token: int | None, text: str) -> bool: ...
+    def __call__(self, prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None: ...
 
 
 class TokenLoop:
@@ -37,19 +39,24 @@ class TokenLoop:
         self._backend = backend
         self._clock = clock
         self._kv = KvCache(backend, options.kv_budget_bytes)
-        self._chunks = ChunkSizer(options.chunk_s)
+        self._chunks = ChunkSizer(options.interruptible_chunk_s if backend.interruptible else options.chunk_s)
         self._template = ChatTemplate(backend.vocabulary, clock)
         self._grammars = Grammars(backend.vocabulary)
         self._sequences: dict[str, Sequence] = {}
 
-    def run(self, job: RunnerJob, produced: list[int], at_boundary: AtBoundary) -> RunnerOutcome:
+    def run(
+        self, job: RunnerJob, produced: list[int], at_boundary: AtBoundary, stopping: Callable[[], bool]
+    ) -> RunnerOutcome:
         """Starts or resumes the job; `produced` are its tokens so far, in case this process has not seen it.
+
+        Stops at the first boundary where `stopping` says so. Whoever makes it say so may `interrupt` then, and a
+        prefill chunk is given up half-way.
 
         Raises `InvalidRequest` and its kind when the job is to blame, else `EngineError`; nothing of the job is kept
         then, and the other jobs go on.
         """
         try:
-            return self._run(job, produced, at_boundary)
+            return self._run(job, produced, at_boundary, stopping)
         except BaseException as error:
             self._sequences.pop(job.id, None)
             self._kv.drop(job.id)
@@ -57,7 +64,13 @@ class TokenLoop:
                 raise
             raise EngineError(f"{self._backend.name} failed on job {job.id}: {_named(error)}") from error
 
-    def _run(self, job: RunnerJob, produced: list[int], at_boundary: AtBoundary) -> RunnerOutcome:
+    def interrupt(self) -> None:
+        """From another thread: see `run`."""
+        self._backend.interrupt()
+
+    def _run(
+        self, job: RunnerJob, produced: list[int], at_boundary: AtBoundary, stopping: Callable[[], bool]
+    ) -> RunnerOutcome:
         sequence = self._sequences.get(job.id)
         if sequence is None:
             try:
@@ -71,11 +84,15 @@ class TokenLoop:
         if sequence.cached_tokens is None:
             sequence.cached_tokens = min(len(slot.tokens), sequence.prompt_tokens)
         while sequence.finish_reason is None:
-            token, text = self._step(sequence, slot)
-            prefilled = min(len(slot.tokens), sequence.prompt_tokens)
-            stop = at_boundary(prefilled, sequence.prompt_tokens, sequence.done, token, text)
-            if stop and sequence.finish_reason is None:
+            self._backend.arm()
+            if stopping():
                 break
+            try:
+                token, text = self._step(sequence, slot)
+            except Interrupted:
+                continue
+            prefilled = min(len(slot.tokens), sequence.prompt_tokens)
+            at_boundary(prefilled, sequence.prompt_tokens, sequence.done, token, text)
         finished = sequence.finish_reason is not None
         if finished:
             self.forget(job.id)
@@ -109,7 +126,7 @@ class TokenLoop:
             return (token if sequence.done > before else None), text
         start = self._clock.monotonic()
         held = len(slot.tokens)
-        chunk = sequence.tokens[held : held + min(missing - 1, self._chunks.size())]
+        chunk = sequence.tokens[held : held + self._chunks.size(missing - 1)]
         self._kv.evaluate(slot, chunk, want_logits=False)
         self._chunks.learn(len(chunk), self._clock.monotonic() - start)
         return None, ""
@@ -119,7 +136,10 @@ class TokenLoop:
         if job.prompt is not None:
             parts, specials = [job.prompt], False
         else:
-            parts, specials = self._template.parts(job.messages), True
+            tools = () if job.tooling is None else job.tooling.tools
+            if tools:
+                require_tools(vocabulary.template)
+            parts, specials = self._template.parts(job.messages, tools), True
         self._refuse_too_long(parts)
         prompt = [token for part in parts for token in vocabulary.encode(part, specials)]
         prompt = with_bos(prompt, vocabulary)
@@ -127,7 +147,7 @@ class TokenLoop:
             raise InvalidRequest("The prompt is empty. Send at least one character.")
         if len(prompt) >= backend.context_tokens:
             raise PromptTooLong(len(prompt), backend.context_tokens)
-        matcher = None if job.json_schema is None else self._grammars.matcher(job.json_schema)
+        matcher = self._grammars.for_job(job)
         sequence = Sequence(job, prompt, vocabulary, backend.context_tokens, matcher)
         for token in produced:
             sequence.accept(token)

@@ -88,12 +88,11 @@ def _serve(gguf: Path, threads: int) -> None:
             text: str,
             times: list[float] = times,
             start: float = start,
-        ) -> bool:
+        ) -> None:
             if token is not None:
                 times.append(clock.monotonic() - start)
-            return False
 
-        outcome = loop.run(job(number, prompt, tokens), [], at_boundary)
+        outcome = loop.run(job(number, prompt, tokens), [], at_boundary, lambda: False)
         speed = Speed.of(outcome.usage.prompt_tokens, len(times), times[0], times[-1])
         os.write(out, json.dumps(asdict(speed)).encode() + b"\n")
 

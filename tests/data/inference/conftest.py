@@ -24,7 +24,15 @@ def rigs(
         if kind not in made:
             model: InstalledModel | None = None if kind == "fake" else request.getfixturevalue("smollm2")
             # Short chunks, so that even a short prompt has several boundaries.
-            made[kind] = make_rig(kind, model, damaged, chunk_s=0.02, kv_budget_bytes=64 << 20, watchdog_s=60)
+            made[kind] = make_rig(
+                kind,
+                model,
+                damaged,
+                chunk_s=0.02,
+                interruptible_chunk_s=0.02,
+                kv_budget_bytes=64 << 20,
+                watchdog_s=60,
+            )
         made[kind].load()
         return made[kind]
 

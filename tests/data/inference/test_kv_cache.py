@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from data.inference.backend import Vocabulary
+from data.inference.backend import Interrupted, Vocabulary
 from data.inference.kv_cache import KvCache, Slot, common_prefix
 from domain.entities.llm import Sampling
 
@@ -16,6 +16,7 @@ class Ledger:
 
     name = "ledger"
     context_tokens = 1000
+    interruptible = True
 
     def __init__(self, slots: int = 4, *, trims: bool = True) -> None:
         self.vocabulary = Vocabulary(
@@ -24,12 +25,21 @@ class Ledger:
         self.slots = slots
         self.trims = trims
         self.fails = False
+        self.interrupts = False
         self.held: dict[int, list[int]] = {}
         self.evaluated = 0
+
+    def arm(self) -> None:
+        self.interrupts = False
+
+    def interrupt(self) -> None:
+        self.interrupts = True
 
     def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:
         held = self.held.setdefault(sequence, [])
         assert len(held) == position
+        if self.interrupts:
+            raise Interrupted
         held.extend(tokens)
         self.evaluated += len(tokens)
         if self.fails:
@@ -189,3 +199,17 @@ def test_common_prefix(left: list[int], right: list[int]) -> None:
     size = common_prefix(left, right)
     assert left[:size] == right[:size]
     assert left[size : size + 1] != right[size : size + 1] or size == len(left) == len(right)
+
+
+def test_an_interrupted_evaluation_leaves_the_slot_as_it_was() -> None:
+    backend = Ledger()
+    kv = KvCache(backend, 1 << 20)
+    slot = kv.take("a", "a", [1, 2, 3, 4])
+    kv.evaluate(slot, [1, 2], want_logits=False)
+    backend.interrupt()
+    with pytest.raises(Interrupted):
+        kv.evaluate(slot, [3, 4], want_logits=False)
+    backend.arm()
+    assert slot.tokens == backend.held[slot.sequence] == [1, 2]
+    kv.evaluate(slot, [3, 4], want_logits=True)
+    assert kv.take("a", "a", [1, 2, 3, 4, 5]) is slot

@@ -29,7 +29,13 @@ WATCHDOG_S = 3.0
 @pytest.fixture(scope="module")
 def kept(smollm2: InstalledModel) -> Iterator[Rig]:
     rig = make_rig(
-        "llama.cpp", smollm2, chunk_s=0.02, kv_budget_bytes=1 << 20, watchdog_s=WATCHDOG_S, start_limit=50
+        "llama.cpp",
+        smollm2,
+        chunk_s=0.02,
+        interruptible_chunk_s=0.02,
+        kv_budget_bytes=1 << 20,
+        watchdog_s=WATCHDOG_S,
+        start_limit=50,
     )
     yield rig
     rig.close()

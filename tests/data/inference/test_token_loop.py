@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from data.clock import SystemClock
 from data.inference import engine
-from data.inference.backend import Vocabulary
+from data.inference.backend import Interrupted, Vocabulary
 from data.inference.options import EngineOptions
 from data.inference.protocol import Line, error_from_line
+from data.inference.stops import Stops
 from data.inference.token_loop import TokenLoop
 from domain.entities.llm import Sampling
 from domain.errors import (
@@ -39,9 +40,12 @@ class Bytes:
     name = "bytes"
     context_tokens = CONTEXT
     slots = 3
+    interruptible = True
 
     def __init__(self) -> None:
         self.failures: dict[str, BaseException] = {}
+        self.interrupted = False
+        self.before_evaluation: Callable[[], None] = lambda: None
         self.held: dict[int, int] = {}
         self.row = np.zeros(258, np.float32)
         self.encoded = 0
@@ -63,8 +67,17 @@ class Bytes:
         self.encoded += len(text)
         return list(text.encode())
 
+    def arm(self) -> None:
+        self.interrupted = False
+
+    def interrupt(self) -> None:
+        self.interrupted = True
+
     def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:
         self.may_fail("prefill" if not want_logits else "evaluate")
+        self.before_evaluation()
+        if self.interrupted:
+            raise Interrupted
         self.held[sequence] = position + len(tokens)
         if not self.stuck:
             self.row[:] = 0
@@ -103,8 +116,9 @@ class Play:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.backend = Bytes()
         self.said: list[Line] = []
+        self.stops = Stops()
         monkeypatch.setattr(engine, "_open", lambda *_: self.backend)
-        self.engine = engine.Engine(self.said.append, set(), SystemClock())
+        self.engine = engine.Engine(self.said.append, self.stops, SystemClock())
 
     def ask(self, line: Line) -> Line:
         self.said.clear()
@@ -244,9 +258,49 @@ def test_a_loop_told_to_stop_by_an_error_of_its_caller_drops_the_job() -> None:
     backend = Bytes()
     loop = TokenLoop(backend, EngineOptions(), SystemClock())
 
-    def fail(*_: Any, **__: Any) -> bool:
+    def fail(*_: Any, **__: Any) -> None:
         raise BrokenPipeError
 
     with pytest.raises(EngineError, match="BrokenPipeError"):
-        loop.run(job(), [], fail)
+        loop.run(job(), [], fail, lambda: False)
     assert backend.held == {}
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_a_stop_interrupts_what_is_being_evaluated_and_loses_nothing(play: Play, at: int) -> None:
+    whole = play.run(job("whole"))["done"]["text"]
+    evaluations = 0
+
+    def stop_at() -> None:
+        nonlocal evaluations
+        evaluations += 1
+        if evaluations == at:
+            play.stops.ask("j")
+
+    play.backend.before_evaluation = stop_at
+    stopped = play.run(job(prompt="a quite different prompt"))["done"]
+    assert stopped["status"] == "stopped"
+    assert evaluations == at
+    play.stops.withdraw("j")
+    resumed = play.run(job(prompt="a quite different prompt"))["done"]
+    assert resumed["status"] == "finished"
+    assert resumed["text"] == play.run(job("again", prompt="a quite different prompt"))["done"]["text"]
+    assert len(resumed["text"]) == len(whole)
+
+
+def test_a_stop_for_another_job_interrupts_nothing(play: Play) -> None:
+    play.backend.before_evaluation = lambda: play.stops.ask("another")
+    assert play.run(job())["done"]["text"] == "ababab"
+
+
+def test_an_interruption_that_nobody_asked_for_costs_time_only(play: Play) -> None:
+    left = 3
+
+    def interrupt() -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            play.backend.interrupt()
+
+    play.backend.before_evaluation = interrupt
+    assert play.run(job())["done"]["text"] == "ababab"
