@@ -10,6 +10,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from domain.errors import InvalidRequest
+from presentation.server.connection import PatientProtocol
+from presentation.server.log import logging_to
 from presentation.server.options import ServerOptions
 
 GRACE_S = 2
@@ -56,7 +58,7 @@ async def serve(
     """Until `stop` is set; `ready` is called once connections are answered."""
     config = uvicorn.Config(
         app,
-        http="h11",  # bounds the headers, which httptools does not
+        http=PatientProtocol,
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -67,14 +69,15 @@ async def serve(
         ws_max_size=options.max_body_bytes,
     )
     server = _Server(config, ready)
-    running = asyncio.create_task(server.serve([listener]))
-    stopped = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        stopped.cancel()
-        server.should_exit = True
-        await running
+    with logging_to(options.log_file):
+        running = asyncio.create_task(server.serve([listener]))
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            server.should_exit = True
+            await running
 
 
 class _Server(uvicorn.Server):

@@ -1,0 +1,111 @@
+"""How much may be sent to the server, and how slowly."""
+
+import asyncio
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from presentation.server.refusal import Refusal, header, refuse
+
+IDLE_S = 20.0
+"""A body may pause for so long …"""
+WHOLE_S = 300.0
+"""… and come for so long."""
+_LINGER_S = 2.0
+"""A client that is still sending sees the refusal only if what it sends is read for a while."""
+_LINGER_BYTES = 32_000_000
+
+
+class BodyLimit:
+    """ASGI middleware: 413 before a body that says that it is too large, or in the middle of one that does not."""
+
+    def __init__(
+        self, app: ASGIApp, max_bytes: int, *, idle_s: float = IDLE_S, whole_s: float = WHOLE_S
+    ) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._idle_s = idle_s
+        self._whole_s = whole_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = _Body(self, scope, receive, send)
+        length = header(scope, b"content-length")
+        if length and int(length) > self._max_bytes:
+            await body.refuse(self.too_large())
+            return
+        await self._app(scope, body.receive, body.send)
+
+    def too_large(self) -> Refusal:
+        return Refusal(413, f"The request is too large: at most {self._max_bytes // 1_000_000} MB are taken.")
+
+    async def piece(self, receive: Receive, deadline: float) -> Message:
+        """Raises `TimeoutError`."""
+        now = asyncio.get_running_loop().time()
+        async with asyncio.timeout(max(0.0, min(self._idle_s, deadline - now))):
+            return await receive()
+
+    @property
+    def max_bytes(self) -> int:
+        return self._max_bytes
+
+    @property
+    def whole_s(self) -> float:
+        return self._whole_s
+
+
+class _Body:
+    """Of one request. Once refused, the application below is told that the client has gone, and is not heard."""
+
+    def __init__(self, limit: BodyLimit, scope: Scope, receive: Receive, send: Send) -> None:
+        self._limit = limit
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._deadline = asyncio.get_running_loop().time() + limit.whole_s
+        self._bytes = 0
+        self._more = True
+        self._answering = False
+        self._refused = False
+
+    async def receive(self) -> Message:
+        if self._refused:
+            return {"type": "http.disconnect"}
+        if not self._more:
+            return await self._receive()
+        try:
+            message = await self._limit.piece(self._receive, self._deadline)
+        except TimeoutError:
+            return await self.refuse(Refusal(408, "The rest of the request did not come."))
+        if message["type"] == "http.request":
+            self._bytes += len(message.get("body", b""))
+            self._more = message.get("more_body", False)
+            if self._bytes > self._limit.max_bytes:
+                return await self.refuse(self._limit.too_large())
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self._refused:
+            return
+        self._answering = True
+        await self._send(message)
+
+    async def refuse(self, refusal: Refusal) -> Message:
+        self._refused = True
+        if not self._answering:
+            await refuse(self._scope, self._send, refusal, end=False)
+            await self._linger()
+            await self._send({"type": "http.response.body", "body": b""})
+        return {"type": "http.disconnect"}
+
+    async def _linger(self) -> None:
+        read = 0
+        try:
+            async with asyncio.timeout(_LINGER_S):
+                while self._more and read < _LINGER_BYTES:
+                    message = await self._receive()
+                    self._more = message.get("more_body", False)
+                    read += len(message.get("body", b""))
+        except TimeoutError:
+            return

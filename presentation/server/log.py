@@ -1,0 +1,42 @@
+"""The server's log: what happened and where in the code, never what was typed, sent or generated."""
+
+import logging
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import TracebackType
+
+_LOGGERS = ("uniun", "uvicorn.error", "nicegui", "asyncio")
+_BYTES, _FILES = 1_000_000, 2
+_Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class _Formatter(logging.Formatter):
+    """An error's own words may quote what was sent, so only its kind and its way through the code are written."""
+
+    def formatException(self, ei: _Caught) -> str:  # noqa: N802 - the name is logging's
+        kind, _, trace = ei
+        if kind is None:
+            return ""
+        return "".join(traceback.format_tb(trace)) + f"{kind.__module__}.{kind.__qualname__}"
+
+
+@contextmanager
+def logging_to(path: Path) -> Iterator[None]:
+    """While entered, warnings of the server and of what it stands on go to this file, and not to the terminal."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handler = RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
+    handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [(logger.handlers[:], logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.handlers, logger.propagate = [handler], False
+    try:
+        yield
+    finally:
+        for logger, (handlers, propagate) in zip(loggers, before, strict=True):
+            logger.handlers, logger.propagate = handlers, propagate
+        handler.close()
