@@ -22,3 +22,33 @@
   document.addEventListener("keydown", touch);
   setInterval(() => tell(false), BEAT_MS);
 })();
+
+// Rendered Markdown: its copy buttons, and its links, which lead into a tab of their own.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.(".u-copy");
+  if (button) {
+    const code = button.closest(".u-code")?.querySelector("code");
+    if (code) copyText(code.textContent, button);
+    return;
+  }
+  const link = event.target.closest?.(".u-prose a[href]");
+  if (link && /^https?:/.test(link.getAttribute("href"))) {
+    event.preventDefault();
+    window.open(link.href, "_blank", "noopener,noreferrer");
+  }
+});
+
+// Says for a moment on the button itself how it went.
+async function copyText(text, button) {
+  let said = "Copied";
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    said = "Not allowed";
+  }
+  if (!button) return;
+  const before = button.dataset.label ?? button.textContent;
+  button.dataset.label = before;
+  button.textContent = said;
+  setTimeout(() => (button.textContent = before), 1500);
+}
