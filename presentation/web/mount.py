@@ -17,7 +17,9 @@ from presentation.faces import Controllers
 from presentation.web import theme
 from presentation.web.changes import Changes
 from presentation.web.chat_page import page_chat
+from presentation.web.errands import Errands
 from presentation.web.notices import sentence
+from presentation.web.pulls import Pulls
 from presentation.web.shell import empty, shell
 from presentation.web.site import Site
 from presentation.web.surfaces import Surfaces
@@ -38,9 +40,19 @@ def _pages(site: Site) -> None:
 def mount_pages(app: FastAPI, faces: Controllers) -> Site:
     """Puts the pages at `/` of the server. Once a process: NiceGUI has one application."""
     loop = asyncio.get_running_loop()
-    site = Site(faces=faces, surfaces=Surfaces(faces.scheduler.look_at, loop.time), changes=Changes())
+    changes, errands = Changes(), Errands()
+    site = Site(
+        faces=faces,
+        surfaces=Surfaces(faces.scheduler.look_at, loop.time),
+        changes=changes,
+        errands=errands,
+        pulls=Pulls(faces.models, errands, changes),
+    )
     nicegui.app.add_static_files("/assets", _STATIC)
-    ui.add_head_html(theme.HEAD + _asset("uniun.css") + _asset("shell.js"), shared=True)
+    ui.add_head_html(
+        theme.HEAD + _asset("uniun.css") + _asset("producers.css") + _asset("shell.js") + _asset("deck.js"),
+        shared=True,
+    )
     _pages(site)
     ui.run_with(
         app,
@@ -54,6 +66,7 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         show_welcome_message=False,
     )
     _run_beside(app, site.surfaces.watch)
+    _run_beside(app, site.errands.watch)
     return site
 
 

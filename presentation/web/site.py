@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from domain.entities.llm import LlmTaskKind
 from presentation.faces import Controllers
 from presentation.web.changes import Changes
+from presentation.web.errands import Errands
+from presentation.web.pulls import Pulls
 from presentation.web.surfaces import Surfaces
 
 
@@ -15,6 +17,8 @@ class Site:
     faces: Controllers
     surfaces: Surfaces
     changes: Changes
+    errands: Errands
+    pulls: Pulls
 
     def enter_surface(self, kind: LlmTaskKind, subject: str | None = None) -> None:
         """This page shows the kind, or one flow of it, until it says otherwise or is closed."""
