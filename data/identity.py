@@ -1,5 +1,6 @@
 """Ids and times of new things."""
 
+import secrets
 import uuid
 from datetime import datetime
 
@@ -17,3 +18,8 @@ class RandomIdentities:
 
     def now(self) -> datetime:
         return self._clock.now()
+
+
+def new_secret() -> str:
+    """256 random bits as text."""
+    return secrets.token_urlsafe(32)

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from domain.entities.entity import Entity
 
 FinishReason = Literal["stop", "length"]
+KEEP_ALIVE_LIMIT_S = 7 * 86_400.0
 Tokens = Annotated[int, Field(ge=0)]
 
 
@@ -23,11 +24,43 @@ class LlmTaskKind(StrEnum):
     MODEL_SWITCH = "model_switch"
 
 
+class Tool(Entity):
+    """A function that the model may ask for; whoever offers it runs it."""
+
+    name: str = Field(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")
+    description: str = Field(default="", max_length=20_000)
+    parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    """A JSON schema of the arguments, which is an object."""
+
+
+class Tooling(Entity):
+    """The tools of one request, and whether one of them has to be called."""
+
+    tools: tuple[Tool, ...] = Field(min_length=1, max_length=128)
+    must_call: bool = False
+    only: str | None = None
+    """The one tool that may be called, with `must_call`."""
+    parallel: bool = True
+    """Whether several may be called in one answer."""
+
+
+class ToolCall(Entity):
+    """The model's wish to have a tool run."""
+
+    id: str = Field(max_length=200)
+    name: str = Field(max_length=200)
+    arguments: dict[str, Any]
+
+
 class Message(Entity):
     """One message of a conversation."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
+    tool_calls: tuple[ToolCall, ...] = Field(default=(), max_length=128)
+    """Of an assistant; its `content` may then be empty."""
+    tool_call_id: str | None = Field(default=None, max_length=200)
+    """Of a tool: the call that this is the answer to."""
 
 
 class Sampling(Entity):
@@ -59,12 +92,17 @@ class GenerationRequest(Entity):
     max_tokens: int = Field(default=512, ge=1, le=1_000_000)
     stop: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(default=(), max_length=16)
     json_schema: dict[str, Any] | None = None
+    tooling: Tooling | None = None
     deadline: datetime | None = None
     """Aware time by which the job should have started; once past, it ranks above the fair pool."""
     foreground_hint: bool = False
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Share of the flow inside its kind, relative to other flows."""
     coalesce_key: str | None = Field(default=None, max_length=400)
+    rank: int = Field(default=0, ge=-(2**31), lt=2**31)
+    """Order among the jobs of one flow, smallest first, before that of arrival."""
+    keep_alive_s: float | None = Field(default=None, ge=0, le=KEEP_ALIVE_LIMIT_S)
+    """How long the model stays loaded after the job when nothing is asked of it; as long as it likes when absent."""
     waits_for: str | None = None
     """Id of a job that must end before this one starts; it inherits this one's tier."""
 

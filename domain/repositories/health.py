@@ -21,3 +21,11 @@ class Health(Protocol):
     def memory(self) -> Memory:
         """At this moment."""
         ...
+
+
+class EngineProbe(Protocol):
+    """A look at the engine itself."""
+
+    async def answers(self) -> bool:
+        """Whether it gives a sign of life now; it is started first when it has not been. Takes seconds at most."""
+        ...

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from domain.entities.entity import Entity
-from domain.entities.llm import FinishReason, Message, Sampling, Usage
+from domain.entities.llm import FinishReason, Message, Sampling, Tooling, Usage
 
 
 class LoadedModel(Entity):
@@ -31,6 +31,9 @@ class RunnerJob(Entity):
     max_tokens: int
     stop: tuple[str, ...] = ()
     json_schema: dict[str, object] | None = None
+    tooling: Tooling | None = None
+    """Rendered by the model's own chat template. Calls come in its text, in a form that `domain.usecases.tool_calls`
+    reads, and only with arguments that the tool's schema allows."""
 
 
 class RunnerProgress(Entity):

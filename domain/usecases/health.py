@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 from domain.entities.health import EngineProcess, Finding
-from domain.repositories.health import Health
+from domain.repositories.health import EngineProbe, Health
 
 
 class DiagnoseUseCase:
@@ -26,3 +26,14 @@ class ListEngineProcessesUseCase:
     def __call__(self) -> tuple[EngineProcess, ...]:
         """Oldest first."""
         return self._health.engine_processes()
+
+
+class EngineAnswersUseCase:
+    """Asks the engine for a sign of life."""
+
+    def __init__(self, engine: EngineProbe) -> None:
+        self._engine = engine
+
+    async def __call__(self) -> bool:
+        """False when it is dead, hangs, or cannot be started."""
+        return await self._engine.answers()

@@ -51,7 +51,7 @@ class SendChatStreamUseCase:
         """
         name = model or self._models.default_name()
         context = self._models.get(name).context_tokens or UNKNOWN_CONTEXT_TOKENS
-        request = _request(
+        request = checked_request(
             kind=LlmTaskKind.CHAT,
             flow=conversation,
             model=name,
@@ -105,11 +105,11 @@ class GenerateOneShotUseCase:
         """Queues the job, for callers that may want to cancel it. Raises `InvalidRequest`, `QueueFull`, `UnknownModel`."""
         name = model or self._models.default_name()
         return self._coordinator.submit(
-            _request(kind=kind, flow=flow, model=name, messages=tuple(messages), **options)
+            checked_request(kind=kind, flow=flow, model=name, messages=tuple(messages), **options)
         )
 
 
-def _request(**fields: Any) -> GenerationRequest:
+def checked_request(**fields: Any) -> GenerationRequest:
     """A request, or `InvalidRequest` in one sentence."""
     try:
         request = GenerationRequest(**fields)
