@@ -46,6 +46,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.export.archive import FolderArchives
     from data.export.backup import SqliteBackups
     from data.gana.due_times import CalendarDueTimes
+    from data.gana.holders import ClaimHolders
     from data.gana.lease import TickLeases
     from data.gana.ticker import GanaTicker
     from data.gana.webhook import HttpWebhook
@@ -129,7 +130,12 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         knowledge_repository = providers.Singleton(SqlKnowledgeRepository, database)
         conversation_repository = providers.Singleton(SqlConversationRepository, database)
         card_repository = providers.Singleton(SqlCardRepository, database)
-        gana_repository = providers.Singleton(SqlGanaRepository, database, identities)
+        gana_repository = providers.Singleton(
+            SqlGanaRepository,
+            database,
+            identities,
+            holders=providers.Singleton(ClaimHolders, settings.data_dir),
+        )
         machine = providers.Singleton(
             MachineHealth,
             store,

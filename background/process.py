@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from data.clock import Clock, SystemClock
 from data.database.session import Database, sqlite_url
 from data.gana.due_times import CalendarDueTimes
+from data.gana.holders import ClaimHolders
 from data.gana.lease import TickLeases
 from data.gana.wakeups import Wakeups
 from data.gana.webhook import HttpWebhook
@@ -64,7 +65,9 @@ class BackgroundProcess:
         self._identities = RandomIdentities(self._clock)
         self._database = Database(settings.database_url or sqlite_url(settings.data_dir / "uniun.db"))
         self._notes = SqlNoteRepository(self._database)
-        self._ganas = SqlGanaRepository(self._database, self._identities)
+        self._ganas = SqlGanaRepository(
+            self._database, self._identities, holders=ClaimHolders(settings.data_dir)
+        )
         self._calendar = GanaCalendar(
             self._ganas, self._notes, CalendarDueTimes(), self._identities, by="background"
         )

@@ -1,14 +1,15 @@
 """Ganas, their claims and their run log in the database."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, delete, or_, update
+from sqlalchemy import ColumnElement, and_, case, delete, func, or_, update
 from sqlmodel import Session, col, select
 
 from data.database.rows import table, upsert
 from data.database.session import Database
 from data.database.tables.gana import GanaRow, GanaRunRow
+from data.gana.holders import ClaimHolders
 from data.repositories.note_writing import write_notes
 from domain.entities.gana import RUNS_IN_ALL, RUNS_PER_GANA, Gana, GanaRun, Tick
 from domain.entities.note import Note
@@ -17,6 +18,7 @@ from domain.repositories.identity import Identities
 
 LEASE_S = 60.0
 
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _GANA = table(GanaRow).c
 _FREE = {"claim": None, "claim_due_at": None, "claim_until": None}
 
@@ -29,9 +31,16 @@ class SqlGanaRepository:
     completed once.
     """
 
-    def __init__(self, database: Database, identities: Identities, lease_s: float = LEASE_S) -> None:
+    def __init__(
+        self,
+        database: Database,
+        identities: Identities,
+        lease_s: float = LEASE_S,
+        holders: ClaimHolders | None = None,
+    ) -> None:
         self._database = database
         self._identities = identities
+        self._holders = holders
         self._lease = timedelta(seconds=lease_s)
 
     async def put(self, gana: Gana) -> None:
@@ -61,6 +70,9 @@ class SqlGanaRepository:
         await self._database.write(write)
 
     async def due(self, now: datetime, limit: int) -> tuple[Gana, ...]:
+        if self._holders is not None and self._holders.some_died():
+            await self._database.write(self._end_leases_of_dead)
+
         def read(session: Session) -> tuple[Gana, ...]:
             at = case((_GANA.claim_due_at.is_not(None), _GANA.claim_due_at), else_=_GANA.due_at)
             rows = session.exec(
@@ -84,21 +96,27 @@ class SqlGanaRepository:
         by: str,
         now: datetime,
     ) -> Tick | None:
-        tick = Tick(gana_id=gana_id, due_at=due_at, claim=f"{by}-{self._identities.new_id()}")
-        # Nobody runs it, or somebody did outside the calendar and died.
-        idle = or_(_GANA.claim.is_(None), and_(self._lapsed(now), _GANA.claim_due_at.is_(None)))
+        holder = self._holders.name() if self._holders is not None else ""
+        tick = Tick(gana_id=gana_id, due_at=due_at, claim=f"{by}@{holder}-{self._identities.new_id()}")
+        lapsed = self._lapsed(now)
         values: dict[str, Any] = {
             "claim": tick.claim,
             "claim_due_at": due_at,
             "claim_until": now + self._lease,
         }
-        free: tuple[ColumnElement[bool], ...] = (idle,)
-        if due_at is not None:
+        if due_at is None:
+            # A tick that its holder abandoned is not lost by this run: it is due again.
+            values["due_at"] = func.coalesce(_GANA.claim_due_at, _GANA.due_at)
+            free: tuple[ColumnElement[bool], ...] = (or_(_GANA.claim.is_(None), lapsed),)
+        else:
             values["due_at"] = next_due_at
-            abandoned = and_(self._lapsed(now), _GANA.claim_due_at == due_at)
+            # Nobody runs it, or somebody did outside the calendar and died.
+            idle = or_(_GANA.claim.is_(None), and_(lapsed, _GANA.claim_due_at.is_(None)))
+            abandoned = and_(lapsed, _GANA.claim_due_at == due_at)
             free = (_GANA.enabled, or_(and_(idle, _GANA.due_at == due_at), abandoned))
 
         def write(session: Session) -> Tick | None:
+            self._end_leases_of_dead(session)
             if due_at is not None and _completed(session, gana_id, due_at):
                 # An edit brought back a due time that has had its run: it is passed over.
                 over = update(table(GanaRow)).where(_GANA.id == gana_id, *free)
@@ -162,6 +180,14 @@ class SqlGanaRepository:
         lost = update(rows).where(rows.c.status == "running", rows.c.by == by)
         settled = lost.values(status="failed", reason="cancelled")
         return await self._database.write(lambda session: session.connection().execute(settled).rowcount)
+
+    def _end_leases_of_dead(self, session: Session) -> None:
+        if self._holders is None:
+            return
+        with self._holders.dead(forget=True) as names:
+            for name in names:
+                theirs = update(table(GanaRow)).where(_GANA.claim.contains(f"@{name}-"))
+                session.connection().execute(theirs.values(claim_until=_LONG_AGO))
 
     def _lapsed(self, now: datetime) -> ColumnElement[bool]:
         """The claimer has not renewed in time. A claim that reaches further than a lease is from before the clock was set

@@ -6,6 +6,7 @@ from typing import Any
 
 from data.clock import Clock, SystemClock
 from data.database.session import Database, sqlite_url
+from data.gana.holders import ClaimHolders
 from data.identity import RandomIdentities
 from data.markdown.parser import MarkdownNoteParser
 from data.repositories.ganas import SqlGanaRepository
@@ -23,7 +24,7 @@ class Desk:
         self.clock = clock or SystemClock()
         self.identities = RandomIdentities(self.clock)
         self.database = Database(sqlite_url(data_dir / "uniun.db"))
-        self.ganas = SqlGanaRepository(self.database, self.identities)
+        self.ganas = SqlGanaRepository(self.database, self.identities, holders=ClaimHolders(data_dir))
         self.notes = SqlNoteRepository(self.database)
         self.manases = SqlManasRepository(self.database, self.identities)
         self._compose = ComposeNote(MarkdownNoteParser(), self.identities)

@@ -14,6 +14,7 @@ from background.process import BackgroundProcess
 from data.clock import SystemClock
 from data.database.session import Database, sqlite_url
 from data.gana.due_times import CalendarDueTimes
+from data.gana.holders import ClaimHolders
 from data.gana.lease import TickLeases
 from data.gana.ticker import GanaTicker
 from data.gana.webhook import HttpWebhook
@@ -61,7 +62,8 @@ async def app(data_dir: Path) -> None:
         Database(sqlite_url(data_dir / "uniun.db")) as database,
         Dispatcher(SlowRunner(), store, clock) as dispatcher,
     ):
-        ganas, notes = SqlGanaRepository(database, identities), SqlNoteRepository(database)
+        ganas = SqlGanaRepository(database, identities, holders=ClaimHolders(data_dir))
+        notes = SqlNoteRepository(database)
         material = GanaMaterial(
             notes,
             SqlKnowledgeRepository(database),

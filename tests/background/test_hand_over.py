@@ -6,12 +6,10 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
-from data.database.tables.gana import GanaRow
 from data.presence import Presence
-from domain.entities.gana import Tick
+from data.repositories.ganas import LEASE_S
 from tests.background.desk import Desk
 
 PROGRAM = Path(__file__).with_name("slow_program.py")
@@ -54,15 +52,6 @@ async def published(desk: Desk) -> bool:
     return await desk.published() > 0
 
 
-async def age_claim(desk: Desk, gana_id: str) -> None:
-    """As if a minute had passed since its holder died."""
-    row = await desk.database.read(lambda session: session.get(GanaRow, gana_id))
-    assert row is not None
-    assert row.claim is not None
-    tick = Tick(gana_id=gana_id, due_at=row.claim_due_at, claim=row.claim)
-    assert await desk.ganas.renew(tick, desk.clock.now() - timedelta(minutes=2))
-
-
 def play(tmp_path: Path, scenario: Callable[[Desk], Awaitable[None]]) -> None:
     async def with_desk() -> None:
         async with Desk(tmp_path) as desk:
@@ -90,14 +79,14 @@ def test_the_app_is_killed_and_the_background_goes_on(tmp_path: Path) -> None:
         presence = Presence(tmp_path)
         with started("background", tmp_path, FAST), started("app", tmp_path, SLOW) as app:
             assert presence.app_is_open()
-            gana = await desk.gana("g", due_in_s=0)
+            await desk.gana("g", due_in_s=0)
             await until(lambda: running(desk))
             app.kill()
             app.wait(PATIENCE_S)
             assert not presence.app_is_open()
-            assert await desk.due() == []  # the dead app's claim still holds
-            await age_claim(desk, gana.id)
+            killed_at = desk.clock.monotonic()
             await until(lambda: published(desk))
+            assert desk.clock.monotonic() - killed_at < LEASE_S
         assert await desk.published() == 1
         assert {run.by for run in await desk.runs() if run.status == "succeeded"} == {"background"}
 
@@ -106,14 +95,14 @@ def test_the_app_is_killed_and_the_background_goes_on(tmp_path: Path) -> None:
 
 def test_the_background_is_killed_and_the_app_goes_on(tmp_path: Path) -> None:
     async def scenario(desk: Desk) -> None:
-        gana = await desk.gana("g")
+        await desk.gana("g")
         with started("background", tmp_path, SLOW) as background:
             await until(lambda: running(desk))
             assert Presence(tmp_path).background_pid() == background.pid
             background.kill()
             background.wait(PATIENCE_S)
         assert Presence(tmp_path).background_pid() is None
-        await age_claim(desk, gana.id)
+        assert await desk.due() == ["g"], "a dead holder's claim is over at once"
         with started("app", tmp_path, FAST):
             await until(lambda: published(desk))
         assert await desk.published() == 1

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from data.database.session import Database
+from data.repositories.api_keys import SqlApiKeyRepository
 from data.repositories.cards import SqlCardRepository
 from data.repositories.conversations import SqlConversationRepository
 from data.repositories.ganas import SqlGanaRepository
@@ -16,6 +17,7 @@ from data.repositories.knowledge import SqlKnowledgeRepository
 from data.repositories.manases import SqlManasRepository
 from data.repositories.notes import SqlNoteRepository
 from data.repositories.vectors import SqlVectorRepository
+from domain.entities.api import ApiKey
 from domain.entities.conversation import ChatMessage, Citation, Conversation
 from domain.entities.gana import RUNS_PER_GANA, Gana, GanaDraft, GanaRun
 from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
@@ -29,6 +31,7 @@ from domain.errors import (
     MessageNotFound,
     NoteNotFound,
 )
+from domain.repositories.api_keys import ApiKeyRepository
 from domain.repositories.cards import CardRepository
 from domain.repositories.conversations import ConversationRepository
 from domain.repositories.ganas import GanaRepository
@@ -37,6 +40,7 @@ from domain.repositories.notes import ManasRepository, NoteRepository
 from domain.repositories.vectors import VectorRepository
 from tests.data.conftest import BACKENDS, fresh_url
 from tests.data.repositories.samples import START, at, note
+from tests.memory.api_keys import MemoryApiKeys
 from tests.memory.cards import MemoryCards
 from tests.memory.conversations import MemoryConversations
 from tests.memory.ganas import MemoryGanas
@@ -53,6 +57,7 @@ class Stores:
     conversations: ConversationRepository
     cards: CardRepository
     ganas: GanaRepository
+    api_keys: ApiKeyRepository
 
 
 Run = Callable[[Callable[[Stores], Coroutine[Any, Any, None]]], None]
@@ -71,6 +76,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
             MemoryConversations(),
             MemoryCards(),
             MemoryGanas(library.notes),
+            MemoryApiKeys(),
         )
         return lambda test: asyncio.run(test(stores))
     url = fresh_url(request, tmp_path, request.param)
@@ -92,6 +98,7 @@ def _stores(database: Database) -> Stores:
         SqlConversationRepository(database),
         SqlCardRepository(database),
         SqlGanaRepository(database, identities),
+        SqlApiKeyRepository(database),
     )
 
 
@@ -522,6 +529,22 @@ def test_the_tick_of_a_dead_process_is_taken_over(run: Run) -> None:
     run(test)
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+def test_an_abandoned_tick_is_in_nobodys_way_and_is_not_lost(run: Run, enabled: bool) -> None:
+    async def test(stores: Stores) -> None:
+        ganas = stores.ganas
+        await ganas.put(gana("g", 0))
+        assert await ganas.claim("g", at(0), at(86_400), by="app", now=at(1)) is not None
+        await ganas.put((await ganas.get("g")).model_copy(update={"enabled": enabled}))
+        assert await ganas.claim("g", None, None, by="app", now=at(30)) is None
+        now = await ganas.claim("g", None, None, by="app", now=at(4_000))
+        assert now is not None
+        assert await ganas.complete(now, gana_run("r"), cursor=None, publish=None)
+        assert [one.due_at for one in await ganas.due(at(4_001), 9)] == ([at(0)] if enabled else [])
+
+    run(test)
+
+
 def test_a_run_outside_the_calendar_keeps_the_due_time(run: Run) -> None:
     async def test(stores: Stores) -> None:
         ganas = stores.ganas
@@ -569,5 +592,24 @@ def test_the_log_is_pruned_and_settled(run: Run) -> None:
         assert [one.id for one in await ganas.runs(limit=2)] == ["h2", "h1"]
         await ganas.delete("h")
         assert await ganas.runs("h") == ()
+
+    run(test)
+
+
+def test_api_keys_are_found_by_their_hash_until_they_are_deleted(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        keys = stores.api_keys
+        one = ApiKey(id="k1", name="editor", hash="aa", kind="gana", weight=2.5, per_minute=7, created_at=at(1))
+        two = ApiKey(id="k2", name="script", hash="bb", created_at=at(2))
+        assert await keys.add(one)
+        assert await keys.add(two)
+        assert not await keys.add(one.model_copy(update={"id": "k3", "hash": "cc"}))
+        assert await keys.list() == (one, two)
+        assert await keys.by_hash("aa") == one
+        assert await keys.by_hash("zz") is None
+        await keys.delete("k1")
+        await keys.delete("k1")
+        assert await keys.by_hash("aa") is None
+        assert await keys.list() == (two,)
 
     run(test)

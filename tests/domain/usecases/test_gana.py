@@ -11,7 +11,7 @@ from domain.entities.gana import Gana, GanaRun, Tick
 from domain.entities.llm import LlmTaskKind
 from domain.errors import EngineError, JobCancelled, QueueFull
 from tests.fakes import HOLD, ScriptedCoordinator, Step, answer
-from tests.memory.gana_world import MINUTE, GanaWorld
+from tests.memory.gana_world import GanaWorld
 
 
 def call(tool: str, argument: str) -> list[Step]:
