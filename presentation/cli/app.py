@@ -61,7 +61,7 @@ def build_app(openers: Openers) -> typer.Typer:
         elif context.invoked_subcommand is None:
             from presentation.cli.serve import serve
 
-            run_async(serve(openers, None, None, show=True))
+            run_async(serve(openers.server, None, None, show=True))
 
     _add_server(app, openers)
     _add_conversation(app, openers)
@@ -92,7 +92,7 @@ def _add_server(app: typer.Typer, openers: Openers) -> None:
         """The web app and the API on this machine, until Ctrl-C. `uniun` alone does it and opens the browser."""
         from presentation.cli.serve import serve as answer
 
-        run_async(answer(openers, host, port, show=show))
+        run_async(answer(openers.server, host, port, show=show))
 
 
 def _add_conversation(app: typer.Typer, openers: Openers) -> None:

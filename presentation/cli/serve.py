@@ -5,25 +5,31 @@ import os
 import signal
 import sys
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 
 from domain.errors import ServerRuns
-from presentation.cli.openers import Openers
+from presentation.cli.openers import Place
 from presentation.cli.start import stop as stop_at_once
 from presentation.cli.terminal import say
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-async def serve(openers: Openers, host: str | None, port: int | None, *, show: bool) -> None:
+async def serve(
+    open_place: Callable[[str | None, int | None], AbstractAsyncContextManager[Place]],
+    host: str | None,
+    port: int | None,
+    *,
+    show: bool,
+) -> None:
     """`show` opens the browser, also when a server is there already. Raises `ServerRuns`, `InvalidRequest`."""
     from presentation.server.app import build_server
     from presentation.server.listen import serve as answer
 
     with _stopping() as stop:
         try:
-            async with openers.server(host, port) as place:
+            async with open_place(host, port) as place:
                 app = build_server(place.faces, place.options)
 
                 def ready() -> None:

@@ -16,11 +16,21 @@ _Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tupl
 class _Formatter(logging.Formatter):
     """An error's own words may quote what was sent, so only its kind and its way through the code are written."""
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        if record.exc_info:
+            record.message = "an error in the code"
+        return super().formatMessage(record)
+
     def formatException(self, ei: _Caught) -> str:  # noqa: N802 - the name is logging's
         kind, _, trace = ei
         if kind is None:
             return ""
         return "".join(traceback.format_tb(trace)) + f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _without_addresses(record: logging.LogRecord) -> bool:
+    """NiceGUI warns of pages that are not there with their whole address, and what was searched for in it."""
+    return record.name != "nicegui" or record.levelno >= logging.ERROR
 
 
 @contextmanager
@@ -30,6 +40,7 @@ def logging_to(path: Path) -> Iterator[None]:
     handler = RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
     handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     handler.setLevel(logging.WARNING)
+    handler.addFilter(_without_addresses)
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [(logger.handlers[:], logger.propagate) for logger in loggers]
     for logger in loggers:

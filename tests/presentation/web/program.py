@@ -7,15 +7,13 @@ import asyncio
 import sys
 from collections.abc import Callable
 
-import uvicorn
 from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
-from fastapi import FastAPI
 
 import uniun
 from data.inference.fake import FakeRunner
 from domain.repositories.inference_runner import RunnerJob
-from presentation.web.mount import mount_pages
+from presentation.cli.serve import serve as answer
 from tests.fakes import MemoryStore
 
 MODELS = ("tiny", "other")
@@ -56,10 +54,7 @@ def _over(
 async def serve(port: int, speed: str) -> None:
     if speed != "model":
         uniun.build_container = _over(PacedRunner(1 / float(speed)), uniun.build_container)
-    async with uniun.open_app() as faces:
-        app = FastAPI()
-        mount_pages(app, faces)
-        await uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning")).serve()
+    await answer(uniun.open_server, "127.0.0.1", port, show=False)
 
 
 if __name__ == "__main__":
