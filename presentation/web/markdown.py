@@ -11,12 +11,16 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 _WEB = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()")
 _LONGEST_LANGUAGE = 20
+_SPECIAL = re.compile(r"[\[\]*_`<!~]")
+_MOST_SPECIAL = 400
+"""In one block."""
 
 
 def html_of(text: str, sources: Mapping[int, str] | None = None) -> str:
@@ -65,7 +69,9 @@ def _html(tokens: Sequence[Token], sources: Mapping[int, str] | None) -> str:
     return str(_PARSER.renderer.render(tokens, _PARSER.options, environment))
 
 
-class _Renderer(RendererHTML):
+class SafeRenderer(RendererHTML):
+    """Every tag that it writes is one of these."""
+
     def text(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: Any) -> str:
         sources: Mapping[int, str] = env["sources"]
         if not sources:
@@ -81,7 +87,7 @@ class _Renderer(RendererHTML):
         return "".join([*parts, escapeHtml(tokens[at].content[end:])])
 
     def link_open(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: Any) -> str:
-        return _open_link(str(tokens[at].attrGet("href") or ""))
+        return open_link(str(tokens[at].attrGet("href") or ""))
 
     def link_close(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: Any) -> str:
         return "</a>"
@@ -89,7 +95,7 @@ class _Renderer(RendererHTML):
     def image(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: Any) -> str:
         source = str(tokens[at].attrGet("src") or "")
         name = self.renderInlineAsText(tokens[at].children or [], options, env) or source
-        return f"{_open_link(source)}{escapeHtml(name)} (picture)</a>"
+        return f"{open_link(source)}{escapeHtml(name)} (picture)</a>"
 
     def fence(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: Any) -> str:
         return _code(tokens[at].content, tokens[at].info.strip().split(" ")[0])
@@ -104,7 +110,7 @@ class _Renderer(RendererHTML):
         return "</table></div>"
 
 
-def _open_link(target: str) -> str:
+def open_link(target: str) -> str:
     """Without a target where it may not lead anywhere."""
     return f'<a href="{escapeHtml(target)}" rel="noopener nofollow">' if _WEB.match(target) else "<a>"
 
@@ -122,4 +128,26 @@ def _code(code: str, language: str) -> str:
     )
 
 
-_PARSER = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).enable(["table", "strikethrough"])
+def _inline(state: StateCore) -> None:
+    """The library's own rule takes time that grows with the square of these characters: beyond a number the block's text
+    is plain."""
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        if len(_SPECIAL.findall(token.content)) > _MOST_SPECIAL:
+            token.children = [Token("text", "", 0, content=token.content)]
+        else:
+            token.children = []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
+def safe_parser(renderer: type[SafeRenderer] = SafeRenderer) -> MarkdownIt:
+    """For any text: raw HTML is text, and no text takes long."""
+    parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=renderer).enable(
+        ["table", "strikethrough"]
+    )
+    parser.core.ruler.at("inline", _inline)
+    return parser
+
+
+_PARSER = safe_parser()

@@ -1,0 +1,189 @@
+// Title and text of a note. Every keystroke is kept in the browser until the server has said that it is saved.
+const IDLE_MS = 700;
+const LONGEST_MS = 3000;
+const RETRY_MS = 1000;
+const KEY = "uniun/draft/";
+
+export default {
+  template: `
+    <div class="u-note-field">
+      <input class="u-note-title" aria-label="Title" placeholder="Title" maxlength="500" :readonly="readonly"
+        v-model="title" @input="typed" @keydown.enter.prevent="$refs.area.focus()" />
+      <p class="u-note-state u-small" :class="{ 'u-error': bad }" :role="bad ? 'alert' : null" data-state>{{ told }}</p>
+      <textarea ref="area" class="u-note-text" aria-label="Text of the note, in Markdown" spellcheck="true"
+        placeholder="Write in Markdown. [[Title]] links to another note, #word is a tag." :readonly="readonly"
+        v-model="text" @input="typed"></textarea>
+    </div>`,
+  props: { note: String, initialTitle: String, initialText: String, seen: String, limit: Number, readonly: Boolean },
+  data() {
+    return { title: this.initialTitle, text: this.initialText, base: this.seen, serial: 0, sent: 0, state: "saved", why: "" };
+  },
+  computed: {
+    bad() {
+      return this.state === "failed" || this.state === "conflict";
+    },
+    told() {
+      if (this.readonly) return this.why;
+      return {
+        saved: "Saved",
+        typing: "Not saved yet…",
+        saving: "Saving…",
+        offline: "Not saved: the connection is lost. Your text is kept in this browser.",
+        failed: `Not saved: ${this.why}`,
+        conflict: "Not saved: the note has been changed elsewhere. Choose above.",
+      }[this.state];
+    },
+  },
+  mounted() {
+    if (this.readonly) return;
+    this.retry = setInterval(this.flush, RETRY_MS);
+    this.onHide = () => document.visibilityState === "hidden" && this.flush(true);
+    this.onFocus = () => this.$emit("look", this.serial === this.sent && this.state === "saved");
+    document.addEventListener("visibilitychange", this.onHide);
+    window.addEventListener("focus", this.onFocus);
+    this.offerDraft();
+  },
+  beforeUnmount() {
+    clearInterval(this.retry);
+    clearTimeout(this.timer);
+    document.removeEventListener("visibilitychange", this.onHide);
+    window.removeEventListener("focus", this.onFocus);
+  },
+  methods: {
+    // -- typing
+    typed() {
+      this.serial += 1;
+      this.keep();
+      if (this.state === "conflict") return;
+      this.state = "typing";
+      const now = performance.now();
+      this.since ??= now;
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.flush(true), Math.max(0, Math.min(IDLE_MS, this.since + LONGEST_MS - now)));
+    },
+    flush(due) {
+      if (this.serial === this.sent || this.state === "conflict") return;
+      if (due !== true && this.state !== "offline") return;
+      if (this.text.length > this.limit) {
+        this.fail(`a note of more than ${this.limit.toLocaleString("en")} characters cannot be saved here. Split it.`);
+        return;
+      }
+      if (!window.did_handshake || !window.socket?.connected) {
+        this.state = "offline";
+        return;
+      }
+      this.since = undefined;
+      this.sent = this.serial;
+      this.state = "saving";
+      this.sentAt = performance.now();
+      this.$emit("edit", { serial: this.serial, title: this.title, text: this.text });
+      clearTimeout(this.answer);
+      // Sent into a connection that had just died: send it once more.
+      this.answer = setTimeout(() => this.state === "saving" && this.again(), 5000);
+    },
+    again() {
+      this.sent = -1;
+      this.state = "offline";
+    },
+    // -- what the server says
+    saved(serial, seen, title) {
+      this.base = seen;
+      if (serial !== this.serial) {
+        this.keep();
+        if (this.state === "saving") this.state = "typing";
+        return;
+      }
+      clearTimeout(this.answer);
+      this.state = "saved";
+      if (document.activeElement !== this.$el.querySelector(".u-note-title")) this.title = title;
+      this.forget();
+    },
+    fail(why) {
+      this.why = why;
+      this.state = "failed";
+    },
+    conflict() {
+      this.state = "conflict";
+    },
+    load(title, text, seen) {
+      const area = this.$refs.area;
+      const [start, end, top] = [area.selectionStart, area.selectionEnd, area.scrollTop];
+      [this.title, this.text, this.base] = [title, text, seen];
+      this.sent = this.serial;
+      this.state = "saved";
+      this.forget();
+      this.$nextTick(() => {
+        area.setSelectionRange(Math.min(start, text.length), Math.min(end, text.length));
+        area.scrollTop = top;
+      });
+    },
+    // As it stands: selection in characters, not in UTF-16 units.
+    current() {
+      const area = this.$refs.area;
+      const count = (until) => Array.from(this.text.slice(0, until)).length;
+      return {
+        serial: this.serial, title: this.title, text: this.text,
+        start: count(area.selectionStart), end: count(area.selectionEnd),
+      };
+    },
+    resend() {
+      this.sent = -1;
+      this.state = "typing";
+      this.flush(true);
+    },
+    // Puts a whole new text in the place of the old one, as one step that Ctrl+Z takes back.
+    apply(serial, text, cursor) {
+      if (serial !== this.serial) return false;
+      const [old, area] = [this.text, this.$refs.area];
+      let [head, tail] = [0, 0];
+      while (head < old.length && head < text.length && old[head] === text[head]) head += 1;
+      const most = Math.min(old.length, text.length) - head;
+      while (tail < most && old[old.length - 1 - tail] === text[text.length - 1 - tail]) tail += 1;
+      area.focus();
+      area.setSelectionRange(head, old.length - tail);
+      const middle = text.slice(head, text.length - tail);
+      if (middle ? !document.execCommand("insertText", false, middle) : !document.execCommand("delete")) {
+        area.setRangeText(middle);
+        this.text = area.value;
+        this.typed();
+      }
+      const at = Array.from(text).slice(0, cursor).join("").length;
+      area.setSelectionRange(at, at);
+      return true;
+    },
+    explain(why) {
+      this.why = why;
+    },
+    // -- drafts in this browser
+    keep() {
+      try {
+        localStorage.setItem(KEY + this.note, JSON.stringify({ title: this.title, text: this.text, seen: this.base }));
+      } catch {
+        // The browser's store is full or forbidden: what is typed is saved on the server all the same.
+      }
+    },
+    forget() {
+      try {
+        localStorage.removeItem(KEY + this.note);
+      } catch {}
+    },
+    offerDraft() {
+      let draft = null;
+      try {
+        draft = JSON.parse(localStorage.getItem(KEY + this.note));
+      } catch {}
+      if (typeof draft?.text !== "string" || typeof draft.title !== "string") return;
+      if (draft.text === this.text && draft.title === this.title) return this.forget();
+      const unchanged = draft.seen === this.base;
+      if (unchanged) {
+        [this.title, this.text] = [draft.title, draft.text];
+        this.typed();
+      } else {
+        this.state = "conflict";
+        [this.title, this.text] = [draft.title, draft.text];
+        this.serial += 1;
+      }
+      this.$emit("draft", { unchanged });
+    },
+  },
+};

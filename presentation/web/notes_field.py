@@ -1,0 +1,114 @@
+"""Title and text of a note, in the browser."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nicegui.element import Element
+from nicegui.events import GenericEventArguments
+
+from domain.entities.note import Note
+
+LONGEST_TEXT = 250_000
+"""Characters that can be edited in a browser: what is sent to the server in one message has a limit of a megabyte."""
+_ANSWER_S = 5.0
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What the user has typed so far. `serial` grows with every keystroke."""
+
+    serial: int
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Standing(Edit):
+    """The field at one moment; the selection is in characters of the text."""
+
+    selection: tuple[int, int]
+
+
+class NoteField(Element, component="notes_field.js"):
+    """Keeps what is typed in the browser until `saved` is called, and offers it again after a reload."""
+
+    def __init__(
+        self,
+        note: Note,
+        *,
+        on_edit: Callable[[Edit], Awaitable[None]],
+        on_draft: Callable[[bool], None],
+        on_look: Callable[[bool], Awaitable[None]],
+    ) -> None:
+        """`on_draft` is told whether the note is still what the draft found was typed into; `on_look`, when the user
+        comes back to the page, whether all that was typed is saved."""
+        super().__init__()
+        too_long = len(note.text) > LONGEST_TEXT
+        self._props["note"] = note.id
+        self._props["initialTitle"] = note.title
+        self._props["initialText"] = note.text[:LONGEST_TEXT]
+        self._props["seen"] = note.content_hash
+        self._props["limit"] = LONGEST_TEXT
+        self._props["readonly"] = too_long
+
+        async def edited(event: GenericEventArguments) -> None:
+            if (edit := _edit(event.args)) is not None:
+                await on_edit(edit)
+
+        async def looked(event: GenericEventArguments) -> None:
+            await on_look(event.args is True)
+
+        def found(event: GenericEventArguments) -> None:
+            on_draft(isinstance(event.args, dict) and event.args.get("unchanged") is True)
+
+        self.on("edit", edited)
+        self.on("look", looked)
+        self.on("draft", found)
+        if too_long:
+            self.run_method(
+                "explain",
+                f"The note has {len(note.text):,} characters; more than {LONGEST_TEXT:,} cannot be edited here. "
+                f"Only the beginning is shown. Edit it with: uniun notes edit {note.id[:12]}",
+            )
+
+    def saved(self, serial: int, note: Note) -> None:
+        """Everything up to this keystroke is in the note."""
+        self.run_method("saved", serial, note.content_hash, note.title)
+
+    def failed(self, why: str) -> None:
+        self.run_method("fail", why)
+
+    def conflict(self) -> None:
+        """Nothing is sent any more until `load` or `resend`."""
+        self.run_method("conflict")
+
+    def load(self, note: Note) -> None:
+        """Shows the note as it is now, and forgets what was typed."""
+        self.run_method("load", note.title, note.text[:LONGEST_TEXT], note.content_hash)
+
+    def resend(self) -> None:
+        """Sends what stands there, as if it had just been typed."""
+        self.run_method("resend")
+
+    async def current(self) -> Standing:
+        """Raises `TimeoutError` if the browser does not answer."""
+        said: Any = await self.run_method("current", timeout=_ANSWER_S)
+        edit = _edit(said)
+        if edit is None:
+            raise TimeoutError
+        start, end = int(said["start"]), int(said["end"])
+        return Standing(edit.serial, edit.title, edit.text, (start, end))
+
+    async def apply(self, serial: int, text: str, cursor: int) -> bool:
+        """Puts this text in the place of the old one; false if something was typed after `serial`."""
+        return await self.run_method("apply", serial, text, cursor, timeout=_ANSWER_S) is True
+
+
+def _edit(said: object) -> Edit | None:
+    """A browser may send anything."""
+    match said:
+        case {"serial": int() as serial, "title": str() as title, "text": str() as text}:
+            return Edit(serial, title[:500], text)
+        case _:
+            return None
