@@ -17,6 +17,7 @@ from presentation.faces import Controllers
 from presentation.web import theme
 from presentation.web.changes import Changes
 from presentation.web.chat_page import page_chat
+from presentation.web.deck import page_deck
 from presentation.web.errands import Errands
 from presentation.web.notices import sentence
 from presentation.web.pulls import Pulls
@@ -35,6 +36,7 @@ Builder = Callable[..., Awaitable[None] | None]
 def _pages(site: Site) -> None:
     """Every page, one a line."""
     _page(site, "/", "Chat", page_chat)
+    _page(site, "/deck", "Deck", page_deck)
 
 
 def mount_pages(app: FastAPI, faces: Controllers) -> Site:
