@@ -1,0 +1,270 @@
+"""Nataraj: a deck to flick through. Gestures and keys are in static/deck.js."""
+
+from typing import Any
+
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
+from domain.entities.llm import LlmTaskKind
+from domain.entities.nataraj import WHOLE_LIBRARY, Card, Deck, DeckWork
+from domain.errors import NotFound, UniunError
+from presentation.web.deck_words import fill_words
+from presentation.web.notices import tell_error
+from presentation.web.parts import button, link, link_button
+from presentation.web.shell import empty, heading, plain
+from presentation.web.site import Site
+
+_LOOK_S = 0.7
+_SHOWN = 3
+"""Cards of the stack that are drawn."""
+_KEYS = (
+    ("→", "keep the card; it becomes a note"),
+    ("←", "drop the card; it comes back when all others have been seen"),
+    ("o", "see the notes that it joins"),
+    ("?", "this help"),
+)
+
+
+async def page_deck(site: Site, manas: str = WHOLE_LIBRARY) -> None:
+    """`/deck`; `manas` is the id of a Manas, or `all`."""
+    manases = await site.faces.manases.list()
+    scopes = {WHOLE_LIBRARY: "All notes"} | {each.id: each.name for each in manases}
+    scope = manas if manas in scopes else WHOLE_LIBRARY
+    with heading("Deck"):
+        if len(scopes) > 1:
+            ui.select(
+                scopes, value=scope, on_change=lambda event: ui.navigate.to(f"/deck?manas={event.value}")
+            ).props('outlined dense aria-label="Notes that the cards are drawn from"').classes("u-deck-scope")
+        button("Keys", icon="keyboard", on_click=lambda: table.help()).props("flat aria-haspopup=dialog")
+    site.enter_surface(LlmTaskKind.NATARAJ, scope)
+    site.faces.nataraj.looked_at(scope)
+    table = DeckTable(site, scope)
+    await table.look()
+    ui.on("uniun_deck", table.on_deed)
+    site.changes.on("cards", table.look)
+    ui.timer(_LOOK_S, table.look)
+
+
+class DeckTable:
+    """The cards of one scope, on one page."""
+
+    def __init__(self, site: Site, scope: str) -> None:
+        self._site = site
+        self._nataraj = site.faces.nataraj
+        self._scope = scope
+        self._deck: Deck | None = None
+        self._work = DeckWork()
+        self._drawn: object = None
+        self._kept: tuple[str, str] | None = None
+        """Id and title of the note that the last kept card became."""
+        self._enough_notes = True
+        self._stack = ui.element("section").classes("u-deck").props('aria-label="Cards"')
+        self._state = ui.element("p").classes("u-deck-state u-muted u-number")
+        self._said = ui.element("div").classes("u-hidden").props("role=status")
+
+    async def look(self) -> None:
+        """Draws what has changed since it was drawn last."""
+        deck = await self._nataraj.deck(self._scope)
+        self._work = await self._nataraj.work(self._scope)
+        if not deck.cards:
+            self._enough_notes = await self._notes_in_scope() >= 2
+        self._deck = deck
+        shown = tuple(card.id for card in deck.cards[:_SHOWN])
+        filling = self._filling()
+        waits = (self._work.writing > 0, self._work.exhausted, self._work.hindrance, filling)
+        drawn = shown or (self._enough_notes, *waits)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            await self._draw(deck)
+        self._say_state(deck)
+
+    async def on_deed(self, event: GenericEventArguments) -> None:
+        """What the user did with a card, as the browser tells it."""
+        told: dict[str, Any] = event.args if isinstance(event.args, dict) else {}
+        deed, card_id = told.get("deed"), told.get("card")
+        if deed == "help":
+            self.help()
+        elif deed == "notes":
+            await self._show_notes()
+        elif deed in ("keep", "drop") and isinstance(card_id, str):
+            await self._settle(str(deed), card_id)
+
+    async def _settle(self, deed: str, card_id: str) -> None:
+        try:
+            if deed == "keep":
+                note = await self._nataraj.keep(card_id, self._scope)
+                self._kept = note.id, note.title
+                self._site.changes.tell("notes")
+            else:
+                await self._nataraj.drop(card_id, self._scope)
+                self._kept = None
+        except NotFound:
+            pass  # another page was faster
+        except UniunError as error:
+            self._drawn = None
+            tell_error(error)
+        self._site.changes.tell("cards")
+        await self.look()
+        left = len(self._deck.cards) if self._deck is not None else 0
+        self._announce(f"{'Kept as a note' if deed == 'keep' else 'Dropped'}. {left} left.")
+
+    def help(self) -> None:
+        """The keys."""
+        with ui.dialog(value=True) as dialog, ui.card().props('role=document aria-label="Keys"'):
+            with ui.element("h2"):
+                plain("Keys")
+            with ui.element("dl").classes("u-keys"):
+                for key, meaning in _KEYS:
+                    with ui.element("dt"), ui.element("kbd"):
+                        plain(key)
+                    with ui.element("dd"):
+                        plain(meaning)
+            with ui.element("p").classes("u-muted u-small"):
+                plain("Or pull a card to the right to keep it, to the left to drop it.")
+            button("Close", on_click=dialog.close).props("flat autofocus")
+        dialog.on("hide", dialog.delete)
+
+    async def _show_notes(self) -> None:
+        cards = self._deck.cards if self._deck is not None else ()
+        if not cards:
+            return
+        with ui.dialog(value=True) as dialog, ui.card().classes("u-deck-notes"):
+            with ui.element("h2"):
+                plain("Notes that this card joins")
+            for note_id, title, text in await self._sources(cards[0]):
+                with ui.element("article"):
+                    with ui.element("h3"):
+                        link(title, f"/notes/{note_id}")
+                    with ui.element("p").classes("u-muted u-deck-excerpt"):
+                        plain(text)
+            button("Close", on_click=dialog.close).props("flat autofocus")
+        dialog.on("hide", dialog.delete)
+
+    async def _sources(self, card: Card) -> list[tuple[str, str, str]]:
+        found = []
+        for note_id in card.note_ids:
+            try:
+                note = (await self._site.faces.notes.show(note_id)).note
+            except NotFound:
+                continue
+            found.append((note.id, note.title or "Untitled", " ".join(note.text.split())[:400]))
+        return found
+
+    async def _notes_in_scope(self) -> int:
+        scope = None if self._scope == WHOLE_LIBRARY else self._scope
+        return len(await self._site.faces.notes.list(manas=scope, limit=2))
+
+    # -- drawing
+
+    async def _draw(self, deck: Deck) -> None:
+        titles = [await self._nataraj.titles(card) for card in deck.cards[:_SHOWN]]
+        self._stack.clear()
+        with self._stack:
+            if not deck.cards:
+                self._draw_empty()
+                return
+            with ui.element("div").classes("u-deck-stack"):
+                for depth, card in reversed(list(enumerate(deck.cards[:_SHOWN]))):
+                    self._draw_card(card, titles[depth], depth)
+            with ui.element("div").classes("u-deck-deeds"):
+                _deed("drop", "Drop", "close", "ArrowLeft")
+                button("Notes", icon="description", on_click=self._show_notes).props(
+                    "flat aria-keyshortcuts=o"
+                )
+                _deed("keep", "Keep", "check", "ArrowRight")
+
+    def _draw_card(self, card: Card, titles: tuple[str, ...], depth: int) -> None:
+        with ui.element("article").classes(f"u-deck-card u-depth-{depth}") as element:
+            if depth:
+                element.props("aria-hidden=true inert")
+            else:
+                element.props["data-card"] = card.id
+            with ui.element("p").classes("u-deck-text"):
+                plain(card.text)
+            with ui.element("footer").classes("u-deck-sources"):
+                for note_id, title in zip(card.note_ids, titles, strict=False):
+                    link(title or "Untitled", f"/notes/{note_id}").classes("u-chip")
+            if not depth:
+                for side, word in (("keep", "Keep"), ("drop", "Drop")):
+                    with ui.element("span").classes(f"u-deck-mark u-mark-{side}").props("aria-hidden=true"):
+                        plain(word)
+
+    def _draw_empty(self) -> None:
+        if not self._enough_notes:
+            with empty(
+                "style",
+                "No cards yet",
+                "A card joins two or three of your notes into one new thought. Write or import some notes first.",
+            ):
+                link_button("To the notes", "/notes")
+        elif self._work.writing or self._filling():
+            with empty(
+                "style",
+                "The first cards are being written",
+                "They appear here one by one, whenever the model has a moment.",
+            ):
+                ui.linear_progress(show_value=False).props(
+                    'indeterminate rounded aria-label="Writing cards"'
+                ).classes("u-deck-wait")
+        elif self._work.hindrance is not None:
+            with empty("error_outline", "No card could be written", self._work.hindrance):
+                button("Try again", on_click=self._fill)
+                link_button("Models", "/models")
+        elif self._work.exhausted:
+            with empty(
+                "done_all",
+                "You have seen every combination",
+                "These notes have no pair or triple left that has no card. New notes bring new cards, or choose another set of notes.",
+            ):
+                link_button("To the notes", "/notes")
+        else:
+            with empty(
+                "style",
+                "No cards at the moment",
+                "The model found little that these notes share, or has not come to it yet.",
+            ):
+                button("Write some now", on_click=self._fill)
+
+    def _fill(self) -> None:
+        scope, nataraj = self._scope, self._nataraj
+        errand = self._site.errands.begin(f"deck/{scope}", lambda tell: nataraj.fill(scope, 2, tell))
+        assert errand.task is not None
+        client = ui.context.client
+
+        def done(_: object) -> None:
+            if errand.error is not None and not client._deleted:
+                with client:
+                    tell_error(errand.error)
+
+        errand.task.add_done_callback(done)
+
+    def _filling(self) -> bool:
+        errand = self._site.errands.get(f"deck/{self._scope}")
+        return errand is not None and errand.running
+
+    def _say_state(self, deck: Deck) -> None:
+        snapshot = self._site.faces.scheduler.snapshot()
+        words = fill_words(len(deck.cards), self._work, self._scope, snapshot)
+        said = (words, self._kept)
+        if getattr(self, "_state_said", None) == said:
+            return
+        self._state_said = said
+        self._state.clear()
+        with self._state:
+            if self._kept is not None:
+                plain("Kept: ")
+                link(self._kept[1] or "Untitled", f"/notes/{self._kept[0]}")
+                plain(" · ")
+            if deck.cards or self._work.writing:
+                plain(words)
+
+    def _announce(self, text: str) -> None:
+        self._said.clear()
+        with self._said:
+            plain(text)
+
+
+def _deed(deed: str, text: str, icon: str, key: str) -> None:
+    made = button(text, icon=icon).props(f"outline aria-keyshortcuts={key}")
+    made.props["data-deed"] = deed
+    made.classes(f"u-deed-{deed}")

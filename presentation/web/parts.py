@@ -1,0 +1,58 @@
+"""Small parts that several pages are made of."""
+
+from collections.abc import Callable
+from typing import Any
+
+from nicegui import ui
+from nicegui.element import Element
+
+from presentation.web.shell import plain
+
+
+def button(text: str, *, icon: str | None = None, on_click: Callable[..., Any] | None = None) -> ui.button:
+    """A quiet button; `.props("unelevated")` makes it the main one."""
+    return ui.button(text, icon=icon, on_click=on_click, color=None).props("no-caps outline color=primary")
+
+
+def main_button(
+    text: str, *, icon: str | None = None, on_click: Callable[..., Any] | None = None
+) -> ui.button:
+    """What the user most likely wants to do."""
+    return ui.button(text, icon=icon, on_click=on_click).props("no-caps unelevated")
+
+
+def link(text: str, path: str) -> Element:
+    """To a page of this site."""
+    with ui.element("a") as element:
+        element.props["href"] = path
+        plain(text)
+    return element
+
+
+def link_button(text: str, path: str, *, icon: str | None = None) -> ui.button:
+    """Looks like a button and is a link."""
+    made = ui.button(text, icon=icon, color=None).props("no-caps outline color=primary")
+    made.props["href"] = path
+    return made
+
+
+def chip(text: str, *, kind: str = "") -> Element:
+    """A short mark; `kind` is `good`, `warn` or `bad`."""
+    with ui.element("span").classes(f"u-chip u-chip-{kind}" if kind else "u-chip") as element:
+        plain(text)
+    return element
+
+
+async def confirm(title: str, text: str, yes: str) -> bool:
+    """Asks before something that cannot be undone."""
+    with ui.dialog(value=True) as dialog, ui.card().classes("u-stack u-dialog"):
+        with ui.element("h2"):
+            plain(title)
+        with ui.element("p"):
+            plain(text)
+        with ui.element("div").classes("u-row u-ends"):
+            button("Cancel", on_click=lambda: dialog.submit(False)).props("flat autofocus")
+            ui.button(yes, on_click=lambda: dialog.submit(True), color="negative").props("no-caps unelevated")
+    answer = await dialog
+    dialog.delete()
+    return bool(answer)
