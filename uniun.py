@@ -51,11 +51,12 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.gana.ticker import GanaTicker
     from data.gana.webhook import HttpWebhook
     from data.health import MachineHealth
-    from data.identity import RandomIdentities
+    from data.identity import RandomIdentities, new_secret
     from data.importing.folder import FolderImporter
     from data.importing.uploads import UploadFolder
     from data.inference.supervisor import EngineRunner
     from data.knowledge.backfill import Backfill
+    from data.loops import LoopLog
     from data.markdown.parser import MarkdownNoteParser
     from data.models.reachability import HubReachability
     from data.models.store import FileModelStore
@@ -63,6 +64,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.note_changes import LocalNoteChanges
     from data.preference_store import FilePreferences
     from data.presence import Presence
+    from data.repositories.api_keys import SqlApiKeyRepository
     from data.repositories.cards import SqlCardRepository
     from data.repositories.conversations import SqlConversationRepository
     from data.repositories.ganas import SqlGanaRepository
@@ -73,6 +75,8 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.scheduling.dispatcher import Dispatcher
     from data.scheduling.history import TraceHistory
     from domain.usecases import (
+        api,
+        api_keys,
         ask,
         chat,
         conversations,
@@ -97,6 +101,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
         scheduler,
         search,
     )
+    from presentation.controllers.api import ApiController, ApiKeysController
     from presentation.controllers.archive import ArchiveController
     from presentation.controllers.ask import AskController
     from presentation.controllers.chat import ChatController, ChatUseCases
@@ -136,11 +141,14 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             identities,
             holders=providers.Singleton(ClaimHolders, settings.data_dir),
         )
+        api_key_repository = providers.Singleton(SqlApiKeyRepository, database)
+        loop_log = providers.Singleton(LoopLog, settings.log_dir)
         machine = providers.Singleton(
             MachineHealth,
             store,
             runner,
             {"data": settings.data_dir, "log": settings.log_dir},
+            loop_log,
             clock,
         )
 
@@ -379,6 +387,23 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             propose_models,
         )
         demo_controller = providers.Factory(DemoController, play_demo)
+        # One for all, so that it knows how often each key was used.
+        identify_client = providers.Singleton(api_keys.IdentifyClientUseCase, api_key_repository, identities)
+        api_controller = providers.Factory(
+            ApiController,
+            identify_client,
+            providers.Factory(api.SubmitApiJobUseCase, dispatcher, store),
+            providers.Factory(api.EmbedTextsUseCase, embedder),
+            list_models,
+            providers.Factory(health.EngineAnswersUseCase, runner),
+            identities,
+        )
+        api_keys_controller = providers.Factory(
+            ApiKeysController,
+            providers.Factory(api_keys.CreateApiKeyUseCase, api_key_repository, identities, new_secret),
+            providers.Factory(api_keys.ListApiKeysUseCase, api_key_repository),
+            providers.Factory(api_keys.RevokeApiKeyUseCase, api_key_repository),
+        )
         preference_store = providers.Factory(FilePreferences, settings)
         settings_controller = providers.Factory(
             SettingsController,
@@ -441,7 +466,8 @@ async def open_app() -> AsyncIterator[Controllers]:
         ticker, refill = container.gana_ticker(), container.deck_refill()
         stack.callback(container.note_changes().listen(ticker.wake))
         stack.callback(container.note_changes().listen(refill.wake))
-        await stack.enter_async_context(Loops(backfill.run, worker.run, ticker.run, refill.run))
+        loops = {"reading": backfill.run, "embedding": worker.run, "Ganas": ticker.run, "deck": refill.run}
+        await stack.enter_async_context(Loops(loops, container.loop_log(), container.clock()))
         yield controllers
 
 
@@ -492,6 +518,7 @@ async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Contr
         demo=container.demo_controller,
         diagnose=container.diagnose,
         settings=container.settings_controller(),
+        api=container.api_controller(),
         version=_version,
     )
 
@@ -511,6 +538,7 @@ async def open_library() -> AsyncIterator[Library]:
             nataraj=container.nataraj_controller,
             ganas=container.gana_controller,
             archive=container.archive_controller(),
+            api_keys=container.api_keys_controller(),
         )
 
 

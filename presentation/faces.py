@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from domain.usecases.health import DiagnoseUseCase
+    from presentation.controllers.api import ApiController
     from presentation.controllers.archive import ArchiveController
     from presentation.controllers.ask import AskController
     from presentation.controllers.background import BackgroundController
@@ -45,4 +46,6 @@ class Controllers:
     demo: Callable[[], DemoController]
     diagnose: Callable[[], DiagnoseUseCase]
     settings: SettingsController
+    api: ApiController
+    """What other programs ask for over HTTP."""
     version: Callable[[], str]

@@ -49,10 +49,12 @@ from presentation.controllers.demo import DemoController
 from presentation.controllers.models import ModelsController
 from presentation.controllers.scheduler import SchedulerController
 from presentation.faces import Controllers
+from tests.memory.api_keys import api_controller
 from tests.memory.background import fake_background, quiet_process
 from tests.memory.chat import MemoryChat, knowledge_controller
 from tests.memory.faces import MemoryFaces
 from tests.memory.gana_faces import agents_over
+from tests.memory.identity import CountingIdentities
 from tests.memory.library import MemoryLibrary
 from tests.memory.preferences import fake_settings
 from tests.memory.scheduler import FixedHistory
@@ -316,6 +318,7 @@ def fake_openers(
         demo=lambda: DemoController(PlayDemoUseCase(demo or ScriptedDemo())),
         diagnose=lambda: DiagnoseUseCase(health),
         settings=fake_settings(),
+        api=api_controller(coordinator, store, chat.library.embedder, CountingIdentities(), faces.api_keys),
         version=lambda: "1.2.3",
     )
 

@@ -68,11 +68,27 @@ class EngineRunner:
         """Held while somebody speaks with the process."""
         self._watching: asyncio.Task[None] | None = None
         self._pace = StartPace(options.start_limit, options.start_window_s, clock)
+        self._starting = asyncio.Lock()
 
     @property
     def pid(self) -> int | None:
         """Of the engine process, while there is one."""
         return self._process.pid if self._process is not None and self._process.alive else None
+
+    async def answers(self) -> bool:
+        """Whether the process gives a sign of life; one that works is watched by whoever gave it the work."""
+        if self._line.locked():
+            return self.pid is not None
+        if self.pid is None and self._pace.wait_s() > 0:
+            return False  # it was lost again and again
+        try:
+            process = await self._started()
+            await self._call(
+                process, {"do": "ping"}, self._options.watchdog_s, "being asked for a sign of life"
+            )
+        except EngineLost:
+            return False
+        return True
 
     async def load(self, model: str) -> LoadedModel:
         if self._resident is not None and self._resident.name == model and self.pid is not None:
@@ -243,6 +259,10 @@ class EngineRunner:
         return state
 
     async def _started(self) -> EngineProcess:
+        async with self._starting:
+            return await self._alive()
+
+    async def _alive(self) -> EngineProcess:
         if self._process is not None:
             if self._process.alive:
                 return self._process

@@ -31,9 +31,9 @@ class SqlApiKeyRepository:
 
         return await self._database.read(read)
 
-    async def by_hash(self, hash: str) -> ApiKey | None:
+    async def by_hash(self, key_hash: str) -> ApiKey | None:
         def read(session: Session) -> ApiKey | None:
-            row = session.exec(select(ApiKeyRow).where(ApiKeyRow.hash == hash)).first()
+            row = session.exec(select(ApiKeyRow).where(ApiKeyRow.hash == key_hash)).first()
             return None if row is None else _key(row)
 
         return await self._database.read(read)

@@ -16,7 +16,7 @@ class ApiKeyRepository(Protocol):
         """Oldest first."""
         ...
 
-    async def by_hash(self, hash: str) -> ApiKey | None:
+    async def by_hash(self, key_hash: str) -> ApiKey | None:
         """Looked up at each request, so that a revoked key is refused at once, whoever revoked it."""
         ...
 

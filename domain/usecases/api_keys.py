@@ -94,8 +94,13 @@ class IdentifyClientUseCase:
         self._allowances: dict[str, tuple[float, datetime]] = {}
         """Requests left of each key with a limit, and when that was so (a token bucket)."""
 
-    async def __call__(self, presented: str | None, address: str, agent: str, *, trusted: bool) -> ApiClient:
-        """`trusted` is a caller that needs no key: whatever else it sends in place of one is ignored.
+    async def fits(self, presented: str) -> bool:
+        """Whether this is a key that is valid now."""
+        return presented.startswith(PREFIX) and await self._keys.by_hash(key_hash(presented)) is not None
+
+    async def __call__(self, presented: str | None, address: str, agent: str) -> ApiClient:
+        """Whether a key is needed is decided before, by the server. What a client sends that is no key of ours is
+        ignored: OpenAI's clients must be given something to send.
 
         Raises `KeyRefused`; `spend` is for requests that cost something.
         """
@@ -107,11 +112,6 @@ class IdentifyClientUseCase:
                     "This API key is unknown or was revoked. Make one with: uniun keys create NAME"
                 )
             return client.model_copy(update={"key": key})
-        if not trusted:
-            raise KeyRefused(
-                "An API key is needed from another machine: send it as `Authorization: Bearer KEY`. "
-                "Make one with: uniun keys create NAME"
-            )
         return client
 
     def spend(self, client: ApiClient) -> None:

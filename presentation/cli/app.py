@@ -7,6 +7,7 @@ import typer
 
 from presentation.cli.background_commands import background_app
 from presentation.cli.gana_commands import gana_app
+from presentation.cli.keys_commands import keys_app
 from presentation.cli.nataraj_commands import nataraj_app
 from presentation.cli.notes_commands import add_archive_commands, notes_app
 from presentation.cli.openers import Openers
@@ -71,6 +72,7 @@ def build_app(openers: Openers) -> typer.Typer:
     app.add_typer(gana_app(openers), name="gana")
     app.add_typer(background_app(openers), name="background")
     app.add_typer(_models(openers), name="models")
+    app.add_typer(keys_app(openers), name="keys")
     _add_inspection(app, openers)
     return app
 

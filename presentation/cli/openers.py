@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
+    from presentation.controllers.api import ApiKeysController
     from presentation.controllers.archive import ArchiveController
     from presentation.controllers.background import BackgroundController
     from presentation.controllers.demo import DemoController
@@ -36,6 +37,7 @@ class Library:
     nataraj: Callable[[], NatarajController]
     ganas: Callable[[], GanaController]
     archive: ArchiveController
+    api_keys: ApiKeysController
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from presentation.cli.openers import Library
 from presentation.controllers.archive import ArchiveController
 from presentation.controllers.knowledge import KnowledgeController
 from presentation.controllers.notes import ManasController, NotesController
+from tests.memory.api_keys import MemoryApiKeys, api_keys_controller
 from tests.memory.cards import MemoryCards
 from tests.memory.clock import HandClock
 from tests.memory.conversations import MemoryConversations
@@ -66,6 +67,7 @@ class MemoryFaces:
         self.agents: GanaFaces | None = None
         """Deck and Ganas, once somebody gives it a scheduler."""
         self.announced: list[str] = []
+        self.api_keys = MemoryApiKeys()
         self._knowledge = knowledge
         self._identities = CountingIdentities()
         self._changes = LocalNoteChanges()
@@ -88,6 +90,7 @@ class MemoryFaces:
             nataraj=lambda: self._agents().nataraj_controller(),
             ganas=lambda: self._agents().gana_controller(),
             archive=ArchiveController(self.export(), BackUpUseCase(NoBackups())),
+            api_keys=api_keys_controller(self.api_keys, self._identities),
         )
 
     def _agents(self) -> GanaFaces:

@@ -1,0 +1,330 @@
+"""Requests as they come over the wire. Unknown fields are ignored; what cannot be done is refused by name."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from domain.entities.api import ApiJob, ClientKind, ServiceTier, Urgency
+from domain.entities.llm import KEEP_ALIVE_LIMIT_S, Message, Sampling, Tool, ToolCall, Tooling
+
+Name = Annotated[str, Field(max_length=200)]
+Text = Annotated[str, Field(max_length=8_000_000)]
+Schema = dict[str, Any]
+
+
+class Wire(BaseModel):
+    """Numbers that are no numbers are refused everywhere."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
+class TextPart(Wire):
+    type: Literal["text"]
+    text: Text
+
+
+class CalledFunction(Wire):
+    name: Name
+    arguments: Text = "{}"
+
+
+class CallIn(Wire):
+    id: Name
+    type: Literal["function"] = "function"
+    function: CalledFunction
+
+    def entity(self) -> ToolCall:
+        try:
+            arguments = json.loads(self.function.arguments or "{}")
+        except (ValueError, RecursionError):
+            arguments = None
+        if not isinstance(arguments, dict):
+            raise ValueError("the arguments of a tool call are a JSON object, written as text")
+        return ToolCall(id=self.id, name=self.function.name, arguments=arguments)
+
+
+class MessageIn(Wire):
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: Text | Annotated[list[TextPart], Field(max_length=1_000)] | None = None
+    tool_calls: Annotated[list[CallIn], Field(max_length=128)] | None = None
+    tool_call_id: Name | None = None
+
+    @model_validator(mode="after")
+    def _calls(self) -> "MessageIn":
+        if self.content is None and not (self.role == "assistant" and self.tool_calls):
+            raise ValueError("content is missing")
+        for call in self.tool_calls or ():
+            call.entity()
+        return self
+
+    def entity(self) -> Message:
+        content = self.content or ""
+        text = content if isinstance(content, str) else "".join(part.text for part in content)
+        calls = tuple(call.entity() for call in self.tool_calls or ())
+        role = "system" if self.role == "developer" else self.role
+        return Message(
+            role=role,
+            content=text,
+            tool_calls=calls if role == "assistant" else (),
+            tool_call_id=self.tool_call_id if role == "tool" else None,
+        )
+
+
+class FunctionIn(Wire):
+    name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")]
+    description: Annotated[str, Field(max_length=20_000)] | None = None
+    parameters: Schema | None = None
+
+
+class ToolIn(Wire):
+    type: Literal["function"]
+    function: FunctionIn
+
+    def entity(self) -> Tool:
+        function = self.function
+        fields = {"parameters": function.parameters} if function.parameters else {}
+        return Tool(name=function.name, description=function.description or "", **fields)
+
+
+class ChosenFunction(Wire):
+    name: Name
+
+
+class ToolChoiceIn(Wire):
+    type: Literal["function"]
+    function: ChosenFunction
+
+
+class JsonSchemaIn(Wire):
+    name: Name = "answer"
+    schema_: Annotated[Schema, Field(alias="schema")]
+
+
+class ResponseFormat(Wire):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchemaIn | None = None
+
+    def schema_of_answer(self) -> Schema | None:
+        if self.type == "json_schema":
+            return self.json_schema.schema_ if self.json_schema else None
+        return {"type": "object"} if self.type == "json_object" else None
+
+    @model_validator(mode="after")
+    def _has_schema(self) -> "ResponseFormat":
+        if self.type == "json_schema" and self.json_schema is None:
+            raise ValueError("json_schema is missing")
+        return self
+
+
+class StreamOptions(Wire):
+    include_usage: bool = False
+
+
+class Metadata(Wire):
+    """For programs that know UNIUN; other entries are ignored. Values may be text, as OpenAI wants them."""
+
+    kind: ClientKind | None = None
+    flow: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    deadline: datetime | float | None = None
+    """By when the answer should be begun: ISO 8601 with a time zone, or seconds from now."""
+    foreground: bool | None = None
+
+    @field_validator("deadline", mode="before")
+    @classmethod
+    def _seconds(cls, value: Any) -> Any:
+        try:
+            seconds = float(value)
+        except (TypeError, ValueError):
+            return value
+        if not 0 <= seconds <= 366 * 86_400:
+            raise ValueError("it should be a time with a zone, or a number of seconds up to a year")
+        return seconds
+
+    @field_validator("deadline")
+    @classmethod
+    def _aware(cls, value: datetime | float | None) -> datetime | float | None:
+        if isinstance(value, datetime) and value.tzinfo is None:
+            raise ValueError("it should have a time zone, as in 2026-01-31T08:00:00Z")
+        return value
+
+
+class GenerationIn(Wire):
+    """What both ways of asking for text have in common."""
+
+    model: Name | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    temperature: Annotated[float, Field(ge=0, le=5)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=-1, le=1_000_000)] | None = None
+    min_p: Annotated[float, Field(ge=0, lt=1)] | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    stop: (
+        Annotated[str, Field(min_length=1, max_length=200)]
+        | Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=16)]
+        | None
+    ) = None
+    n: int | None = None
+    user: Annotated[str, Field(max_length=100)] | None = None
+    service_tier: ServiceTier | None = None
+    priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
+    metadata: Metadata | None = None
+    timeout: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    """Seconds by which the answer must have been begun."""
+    keep_alive: Annotated[float, Field(ge=-1, le=KEEP_ALIVE_LIMIT_S)] | None = None
+    """Seconds that the model stays loaded after the answer; 0 not at all, -1 as long as nothing else needs its place."""
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+
+    @field_validator("n")
+    @classmethod
+    def _one_answer(cls, value: int | None) -> int | None:
+        _only(value, (None, 1), "UNIUN gives one answer to a request; send it again for another")
+        return value
+
+    @field_validator("frequency_penalty", "presence_penalty", "logit_bias")
+    @classmethod
+    def _unsupported(cls, value: Any) -> Any:
+        _only(value, (None, 0, {}), "UNIUN does not support it; leave it out")
+        return value
+
+    def urgency(self, now: datetime) -> Urgency:
+        wish = self.metadata or Metadata()
+        deadline = wish.deadline
+        if isinstance(deadline, float):
+            deadline = now + timedelta(seconds=deadline)
+        return Urgency(
+            service_tier=self.service_tier,
+            priority=self.priority,
+            foreground=wish.foreground,
+            kind=wish.kind,
+            flow=wish.flow,
+            user=self.user or None,
+            deadline=deadline.astimezone(UTC) if deadline else None,
+        )
+
+    def sampling(self) -> Sampling:
+        """What is not given is as in the rest of the program: the likeliest token."""
+        given = {
+            "temperature": self.temperature,
+            "top_p": max(self.top_p, 1e-6) if self.top_p is not None else None,
+            "top_k": max(self.top_k, 0) if self.top_k is not None else None,
+            "min_p": self.min_p,
+            "seed": self.seed % 2**63 if self.seed is not None else None,
+        }
+        return Sampling(**{name: value for name, value in given.items() if value is not None})
+
+    def common(self, now: datetime) -> dict[str, Any]:
+        stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+        keep = self.keep_alive
+        return {
+            "model": self.model,
+            "sampling": self.sampling(),
+            "stop": stop,
+            "urgency": self.urgency(now),
+            "keep_alive_s": None if keep is None or keep < 0 else keep,
+        }
+
+
+class ChatIn(GenerationIn):
+    """`POST /v1/chat/completions`."""
+
+    messages: Annotated[list[MessageIn], Field(min_length=1, max_length=10_000)]
+    max_completion_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    response_format: ResponseFormat | None = None
+    tools: Annotated[list[ToolIn], Field(max_length=128)] | None = None
+    tool_choice: Literal["none", "auto", "required"] | ToolChoiceIn | None = None
+    parallel_tool_calls: bool | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+
+    @field_validator("logprobs", "top_logprobs")
+    @classmethod
+    def _no_logprobs(cls, value: Any) -> Any:
+        _only(value, (None, 0), "UNIUN does not tell log probabilities; leave it out")
+        return value
+
+    @model_validator(mode="after")
+    def _tools_agree(self) -> "ChatIn":
+        names = [tool.function.name for tool in self.tools or ()]
+        if len(names) != len(set(names)):
+            raise ValueError("two tools have the same name")
+        if isinstance(self.tool_choice, ToolChoiceIn) and self.tool_choice.function.name not in names:
+            raise ValueError("tool_choice names a tool that is not among the tools")
+        if self.tool_choice == "required" and not names:
+            raise ValueError("tool_choice is required, but there are no tools")
+        return self
+
+    def tooling(self) -> Tooling | None:
+        if not self.tools or self.tool_choice == "none":
+            return None
+        only = self.tool_choice.function.name if isinstance(self.tool_choice, ToolChoiceIn) else None
+        return Tooling(
+            tools=tuple(tool.entity() for tool in self.tools),
+            must_call=only is not None or self.tool_choice == "required",
+            only=only,
+            parallel=self.parallel_tool_calls is not False,
+        )
+
+    def job(self, now: datetime) -> ApiJob:
+        return ApiJob(
+            messages=tuple(message.entity() for message in self.messages),
+            max_tokens=self.max_completion_tokens or self.max_tokens,
+            json_schema=self.response_format.schema_of_answer() if self.response_format else None,
+            tooling=self.tooling(),
+            **self.common(now),
+        )
+
+
+class CompletionIn(GenerationIn):
+    """`POST /v1/completions`: a raw prompt, continued as it stands, without a chat template."""
+
+    prompt: Text | Annotated[list[Text], Field(min_length=1, max_length=1)]
+    logprobs: int | None = None
+    echo: bool | None = None
+    suffix: str | None = None
+    best_of: int | None = None
+
+    @field_validator("logprobs", "echo", "suffix")
+    @classmethod
+    def _not_done(cls, value: Any) -> Any:
+        _only(value, (None, 0, ""), "UNIUN does not support it; leave it out")
+        return value
+
+    @field_validator("best_of")
+    @classmethod
+    def _best_of_one(cls, value: int | None) -> int | None:
+        _only(value, (None, 1), "UNIUN gives one answer to a request")
+        return value
+
+    def job(self, now: datetime) -> ApiJob:
+        prompt = self.prompt if isinstance(self.prompt, str) else self.prompt[0]
+        return ApiJob(
+            prompt=prompt, max_tokens=self.max_tokens or DEFAULT_COMPLETION_TOKENS, **self.common(now)
+        )
+
+
+class EmbeddingsIn(Wire):
+    """`POST /v1/embeddings`."""
+
+    input: Text | Annotated[list[Text], Field(min_length=1, max_length=2_048)]
+    model: Name | None = None
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    user: Annotated[str, Field(max_length=100)] | None = None
+
+    def texts(self) -> list[str]:
+        return [self.input] if isinstance(self.input, str) else self.input
+
+
+DEFAULT_COMPLETION_TOKENS = 16
+"""OpenAI's."""
+
+
+def _only(value: object, allowed: tuple[object, ...], otherwise: str) -> None:
+    if value not in allowed:
+        raise ValueError(otherwise)
