@@ -6,6 +6,8 @@ Times are seconds of the scheduler's own clock, which has no date; `History.now`
 from datetime import datetime
 from typing import Any, Literal
 
+from pydantic import Field
+
 from domain.entities.entity import Entity
 from domain.entities.llm import LlmTaskKind
 
@@ -29,6 +31,12 @@ class JobView(Entity):
     tokens_done: int
     service_s: float
     preemptions: int
+    max_tokens: int | None = None
+    """The longest answer that was asked for."""
+    prompt_tokens: int | None = None
+    """None until the engine has counted them."""
+    prefilled_tokens: int | None = None
+    """Of the prompt, and of what was produced before a stop; this run, as far as it is known."""
 
 
 class SwitchView(Entity):
@@ -49,7 +57,7 @@ class SchedulerSnapshot(Entity):
     also_running: tuple[JobView, ...] = ()
     """Where more than one job runs at once: the others, those of remote models included."""
     tiers: dict[int, tuple[JobView, ...]]
-    """Queued jobs per tier, in order. Empty tiers are left out."""
+    """Queued jobs per tier, in order, the first 100 of each. Empty tiers are left out."""
     switches: tuple[SwitchView, ...]
     kind_vruntime_s: dict[LlmTaskKind, float]
     flow_vruntime_s: dict[str, float]
@@ -62,6 +70,16 @@ class SchedulerSnapshot(Entity):
     """Why the last decision fell."""
     swaps: int
     preemptions: int
+    queued: dict[int, int] = Field(default_factory=dict)
+    """How many jobs wait in each tier, all of them."""
+    extract_share_limit: float = 0.6
+    """Above it extract ranks last …"""
+    extract_share_resume: float = 0.57
+    """… until it is below this."""
+    loading_s: float | None = None
+    """How long the load has taken so far …"""
+    loading_expected_s: float | None = None
+    """… and will take in all, going by the loads before; an estimate."""
 
 
 class TraceRecord(Entity):
