@@ -13,7 +13,7 @@ from data.scheduling import events as ev
 from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import Cause, End, Outcome, Record
 from data.scheduling.handle import CallerHandle
-from data.scheduling.inspection import Gauges, gauges, snapshot
+from data.scheduling.inspection import Gauges, forecast, gauges, snapshot
 from data.scheduling.jobs import Job, JobSpec, Phase
 from data.scheduling.scheduler import InferenceScheduler
 from domain.entities.llm import GenerationRequest, GenerationResult, LlmTaskKind, Waiting
@@ -80,7 +80,8 @@ class Dispatcher:
         self._ids = itertools.count(1)
         self._observers: list[Callable[[Record], None]] = []
         self._token_observers: list[Callable[[LlmTaskKind, int], None]] = []
-        self._views: tuple[float, dict[str, JobView]] = (float("-inf"), {})
+        self._views: tuple[float, dict[str, tuple[int, float]]] = (float("-inf"), {})
+        """When they were computed, and of each waiting job its position and estimated start."""
         self._closed = False
 
     async def __aenter__(self) -> "Dispatcher":
@@ -169,9 +170,26 @@ class Dispatcher:
             self._switches.pop(switch_id, None)
 
     def snapshot(self) -> SchedulerSnapshot:
-        running = self._scheduler.running
-        work = self._works.get(running.id) if running is not None else None
-        return snapshot(self._scheduler, self._now(), work.tokens if work is not None else None)
+        on_device = self._scheduler.on_device
+        tokens = {name: self._works[name].tokens for name in on_device if name in self._works}
+        view = snapshot(self._scheduler, self._now(), tokens)
+        running = None if view.running is None else self._with_progress(view.running)
+        also = tuple(self._with_progress(job) for job in view.also_running)
+        return view.model_copy(update={"running": running, "also_running": also})
+
+    def _with_progress(self, job: JobView) -> JobView:
+        """The engine's part of a running job: how far it has read and written."""
+        work = self._works.get(job.id)
+        if work is None:
+            return job
+        progress = work.progress
+        return job.model_copy(
+            update={
+                "max_tokens": work.runner_job.max_tokens,
+                "prompt_tokens": None if progress is None else progress.prompt_tokens,
+                "prefilled_tokens": None if progress is None else progress.prefilled_tokens,
+            }
+        )
 
     # -- events in, instructions out
 
@@ -373,17 +391,17 @@ class Dispatcher:
         view = self._view(job.id)
         if view is None:
             return Waiting(position=1, estimated_start_s=None, reason=self._wait_reason(1))
+        position, start_s = view
         return Waiting(
-            position=view.position,
-            estimated_start_s=round(view.estimated_start_s, 1),
-            reason=self._wait_reason(view.position),
+            position=position, estimated_start_s=round(start_s, 1), reason=self._wait_reason(position)
         )
 
-    def _view(self, job_id: str) -> JobView | None:
+    def _view(self, job_id: str) -> tuple[int, float] | None:
         at, views = self._views
         now = self._now()
         if now - at > VIEW_PERIOD_S + VIEW_PERIOD_PER_JOB_S * len(views) or job_id not in views:
-            views = {view.id: view for tier in self.snapshot().tiers.values() for view in tier}
+            order = enumerate(forecast(self._scheduler, now), start=1)
+            views = {job.id: (position, start_s) for position, (job, start_s) in order}
             self._views = (now, views)
         return views.get(job_id)
 

@@ -64,8 +64,11 @@ class JobFailed:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
+    """`slots` jobs of it can run at once."""
+
     at: float
     model: str
+    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True)

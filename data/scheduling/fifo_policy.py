@@ -1,6 +1,6 @@
 """What the scheduler replaces: one queue, and two lanes. Nothing is ever stopped for anything."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from data.scheduling.events import SetForeground
 from data.scheduling.heap import IndexedHeap
@@ -46,7 +46,7 @@ class FifoPolicy:
     def restore(self, job: Job, now: float) -> None:
         self._jobs.push(job, (self._lane(job.kind), job.arrival))
 
-    def used(self, job: Job, start: float, end: float) -> None:
+    def used(self, jobs: Sequence[Job], start: float, end: float) -> None:
         """Nobody's account is kept."""
 
     def caused_swap(self, job: Job, seconds: float) -> None:
@@ -68,7 +68,7 @@ class FifoPolicy:
     def tier(self, job: Job) -> int:
         return self._lane(job.kind)
 
-    def next_change(self, now: float, running: Job | None, residence: Residence) -> float | None:
+    def next_change(self, now: float, running: Sequence[Job], residence: Residence) -> float | None:
         return None
 
     def order(self, jobs: list[Job], residence: Residence) -> list[Job]:

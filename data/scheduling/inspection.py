@@ -1,6 +1,8 @@
 """Looks into a scheduler without changing it: the invariants, and the snapshot that people see."""
 
+import heapq
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from data.scheduling.jobs import Job, Phase
@@ -8,6 +10,8 @@ from data.scheduling.scheduler import InferenceScheduler
 from domain.entities.llm import LlmTaskKind
 from domain.entities.scheduler import JobView, SchedulerSnapshot, SwitchView
 
+MOST_VIEWS = 100
+"""Jobs of a tier that a snapshot shows one by one."""
 ASSUMED_SERVICE_S = 5.0
 """What a job of a kind is taken to need before one of it has finished."""
 
@@ -30,21 +34,23 @@ def _require(holds: bool, what: str) -> None:
 
 def _device(scheduler: InferenceScheduler) -> None:
     on_device = [job for job in scheduler.jobs.values() if job.on_device]
-    running = scheduler.running
+    known = scheduler.on_device
     _require(
-        on_device == ([] if running is None else [running]),
-        "more or other jobs run than the one on the device",
+        set(on_device) == set(known.values()) and all(known[job.id] is job for job in on_device),
+        "more or other jobs run than those on the device",
     )
-    _require(running is None or scheduler.loading is None, "a job runs while a model is being loaded")
-    if running is not None:
-        _require(
-            running.model == scheduler.residence.model, f"{running.id} runs while its model is not resident"
-        )
-        _require(running.blocked_on is None, f"{running.id} runs although it waits for another job")
+    _require(len(on_device) <= scheduler.residence.slots, "more jobs run than there are slots")
+    _require(not on_device or scheduler.loading is None, "a job runs while a model is being loaded")
+    for job in on_device:
+        _require(job.model == scheduler.residence.model, f"{job.id} runs while its model is not resident")
+        _require(job.blocked_on is None, f"{job.id} runs although it waits for another job")
 
 
 def _work_conserving(scheduler: InferenceScheduler) -> None:
-    if scheduler.running is not None or scheduler.loading is not None or not scheduler.jobs:
+    if scheduler.loading is not None or not scheduler.jobs:
+        return
+    if scheduler.on_device:
+        _slots_used(scheduler)
         return
     surface = scheduler.policy.foreground
     linger = scheduler.residence.linger_until(surface[0] if surface else None)
@@ -55,6 +61,16 @@ def _work_conserving(scheduler: InferenceScheduler) -> None:
     _require(scheduler.wake_at is not None, "the device idles and no timer is set")
     local = [job.id for job in scheduler.jobs.values() if job.lead.model == scheduler.residence.model]
     _require(not local, f"the device idles although {local[:3]} could run on the resident model")
+
+
+def _slots_used(scheduler: InferenceScheduler) -> None:
+    """A slot stays free only if nobody can use it, or the model is about to go; or until the timer that is due now."""
+    if len(scheduler.on_device) == scheduler.residence.slots or scheduler.switches:
+        return
+    best = scheduler.best()
+    if best[0].job.model == scheduler.residence.model and scheduler.wake_at != scheduler.now:
+        idle = [choice.job.id for choice in best if not choice.job.on_device]
+        _require(not idle, f"a slot is free although {idle[:3]} could use it")
 
 
 def _books(scheduler: InferenceScheduler) -> None:
@@ -109,45 +125,78 @@ def gauges(scheduler: InferenceScheduler, now: float) -> Gauges:
     )
 
 
-def snapshot(scheduler: InferenceScheduler, now: float, tokens_done: int | None = None) -> SchedulerSnapshot:
-    """The whole state at `now` (not before the last event); `tokens_done` is the running job's count so far."""
-    running = scheduler.running
-    running_view = None if running is None else _view(scheduler, running, now, 0, 0.0, tokens_done)
-    queued = [job for job in scheduler.jobs.values() if job.phase is Phase.QUEUED]
-    ordered = scheduler.policy.order(queued, scheduler.residence)
-    ahead_s = 0.0 if running is None else max(0.0, _expected(scheduler, running))
-    model = scheduler.loading.model if scheduler.loading is not None else scheduler.residence.model
-    if scheduler.loading is not None:
-        ahead_s = max(0.0, scheduler.residence.cost(model or "") - (now - scheduler.loading.started_at))
+def snapshot(
+    scheduler: InferenceScheduler,
+    now: float,
+    tokens_done: Mapping[str, int] | None = None,
+    most: int = MOST_VIEWS,
+) -> SchedulerSnapshot:
+    """The state at `now` (not before the last event); `tokens_done` has the running jobs' counts so far.
+
+    At most `most` jobs of each tier are shown; those behind are counted.
+    """
+    tokens_done = tokens_done or {}
+    running = [
+        _view(scheduler, job, now, 0, 0.0, tokens_done.get(job.id)) for job in scheduler.on_device.values()
+    ]
     tiers: dict[int, list[JobView]] = {}
-    for position, job in enumerate(ordered, start=1):
-        if job.lead.model != model:
-            model = job.lead.model
-            ahead_s += scheduler.residence.cost(model)
-        view = _view(scheduler, job, now, position, ahead_s, None)
-        tiers.setdefault(view.tier, []).append(view)
-        ahead_s += max(0.0, _expected(scheduler, job))
+    queued: Counter[int] = Counter()
+    for position, (job, start_s) in enumerate(forecast(scheduler, now), start=1):
+        tier = scheduler.policy.tier(job)
+        queued[tier] += 1
+        if queued[tier] <= most:
+            tiers.setdefault(tier, []).append(_view(scheduler, job, now, position, start_s, None))
     share, exhausted = scheduler.policy.share(now)
     kinds, flows = scheduler.policy.vruntimes()
-    surface = scheduler.policy.foreground
+    surface, loading = scheduler.policy.foreground, scheduler.loading
     return SchedulerSnapshot(
         at=now,
         resident=scheduler.residence.model,
-        loading=scheduler.loading.model if scheduler.loading is not None else None,
+        loading=loading.model if loading is not None else None,
         foreground=surface,
-        running=running_view,
+        running=running[0] if running else None,
+        also_running=tuple(running[1:]),
         tiers={tier: tuple(views) for tier, views in sorted(tiers.items())},
+        queued=dict(sorted(queued.items())),
         switches=tuple(SwitchView(model=s.model, force=s.force) for s in scheduler.switches),
         kind_vruntime_s=kinds,
         flow_vruntime_s=flows,
         extract_share=share,
         extract_exhausted=exhausted,
+        extract_share_limit=scheduler.config.extract_share,
+        extract_share_resume=scheduler.config.extract_resume_share,
+        loading_s=now - loading.started_at if loading is not None else None,
+        loading_expected_s=scheduler.residence.cost(loading.model) if loading is not None else None,
         swap_cost_s=scheduler.residence.costs(),
         linger_until=scheduler.residence.linger_until(surface[0] if surface else None),
         last_reason=scheduler.last_reason,
         swaps=scheduler.totals.swaps,
         preemptions=scheduler.totals.preemptions,
     )
+
+
+def forecast(scheduler: InferenceScheduler, now: float) -> Iterator[tuple[Job, float]]:
+    """Queued jobs in the order in which they would run as things stand, and in how many seconds each would start.
+
+    Every job is taken to need what finished jobs of its kind needed on average, less what it has had; every model that
+    is not loaded then, the usual cost of a swap. Nothing is known of jobs to come, so what ranks low starts later than
+    said wherever more urgent work keeps arriving (docs/scheduler.md says how much later).
+    """
+    queued = [job for job in scheduler.jobs.values() if job.phase is Phase.QUEUED]
+    ordered = scheduler.policy.order(queued, scheduler.residence)
+    # When each slot is free, as far as can be guessed.
+    free_s = [max(0.0, _expected(scheduler, job)) for job in scheduler.on_device.values()]
+    free_s += [0.0] * (scheduler.residence.slots - len(free_s))
+    heapq.heapify(free_s)
+    model = scheduler.loading.model if scheduler.loading is not None else scheduler.residence.model
+    if scheduler.loading is not None:
+        free_s = [max(0.0, scheduler.residence.cost(model or "") - (now - scheduler.loading.started_at))]
+    for job in ordered:
+        if job.lead.model != model:
+            model = job.lead.model
+            free_s = [max(free_s) + scheduler.residence.cost(model)]
+        yield job, free_s[0]
+        heapq.heapreplace(free_s, free_s[0] + max(0.0, _expected(scheduler, job)))
 
 
 def _expected(scheduler: InferenceScheduler, job: Job) -> float:

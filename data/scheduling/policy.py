@@ -1,5 +1,6 @@
 """What a scheduling policy decides; the scheduler around it keeps the lives of the jobs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,8 +50,8 @@ class Policy(Protocol):
         """… and puts it back after."""
         ...
 
-    def used(self, job: Job, start: float, end: float) -> None:
-        """The job had the device."""
+    def used(self, jobs: Sequence[Job], start: float, end: float) -> None:
+        """These jobs had the device, or one of its slots each."""
         ...
 
     def caused_swap(self, job: Job, seconds: float) -> None:
@@ -77,7 +78,7 @@ class Policy(Protocol):
         """The job's tier now, what waits for it considered."""
         ...
 
-    def next_change(self, now: float, running: Job | None, residence: Residence) -> float | None:
+    def next_change(self, now: float, running: Sequence[Job], residence: Residence) -> float | None:
         """When the decision may change although nothing happens; none if never."""
         ...
 

@@ -8,10 +8,12 @@ from domain.entities.llm import LlmTaskKind
 class Residence:
     """Facts about the device that policies read and only the scheduler changes. Times of the scheduler's clock."""
 
-    def __init__(self, config: SchedulerConfig, resident: str | None, at: float) -> None:
+    def __init__(self, config: SchedulerConfig, resident: str | None, at: float, slots: int = 1) -> None:
         self._config = config
         self.model = resident
         self.since = at
+        self.slots = slots
+        """How many jobs of the resident model can run at once: 1 on the engine here, more on a server that serves more."""
         self.owed: Job | None = None
         """The job that caused the last swap, until it has been dispatched."""
         self.protected_until = 0.0
@@ -34,13 +36,14 @@ class Residence:
         epsilon = self._config.swap_fraction
         return max(self.since + self.cost(model) * (1 - epsilon) / epsilon, self.protected_until)
 
-    def arrived(self, model: str, at: float, swap_s: float, trigger: Job | None) -> None:
+    def arrived(self, model: str, at: float, swap_s: float, trigger: Job | None, slots: int = 1) -> None:
         """The model is loaded; learns the cost as an exponentially weighted moving average."""
         known = self._costs.get(model)
         alpha = self._config.swap_cost_alpha
         self._costs[model] = swap_s if known is None else (1 - alpha) * known + alpha * swap_s
         self.model = model
         self.since = at
+        self.slots = max(1, slots)
         self.owed = trigger
 
     def gone(self, at: float) -> None:
@@ -48,6 +51,7 @@ class Residence:
         if self.model is not None:
             self._left_at[self.model] = at
         self.model = None
+        self.slots = 1
         self.owed = None
 
     def waited_for_since(self, model: str, oldest: float) -> float:

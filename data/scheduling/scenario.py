@@ -32,6 +32,8 @@ class ModelSpeed(ScenarioEntity):
     load_s: Seconds = 10.0
     prefill_tps: float = Field(default=500.0, ge=0.001, le=1e9)
     decode_tps: float = Field(default=20.0, ge=0.001, le=1e9)
+    parallel: int = Field(default=1, ge=1, le=1000)
+    """Jobs that run at once, each at this speed."""
 
 
 class SubmitSpec(ScenarioEntity):

@@ -1,4 +1,4 @@
-"""The scheduler: one device, one job on it at a time, every job to one end.
+"""The scheduler: one device, one job on it at a time or as many as its model has slots, every job to one end.
 
 A state machine without I/O. Events go in, each with its time; instructions and trace records come out; `handle` is the
 only method that changes anything. No clock, no asyncio, no randomness; ties go by arrival number. The shape follows
@@ -23,6 +23,9 @@ from domain.entities.llm import LlmTaskKind
 
 SWITCH = LlmTaskKind.MODEL_SWITCH.value
 
+LOOK_S = 0.02
+"""Shortest time between two looks at jobs that run side by side: their vruntimes grow together and may never cross."""
+
 
 class InferenceScheduler:
     """Drives one policy. Times are seconds of whatever clock the caller keeps; they must not go back."""
@@ -34,14 +37,17 @@ class InferenceScheduler:
         policy: str = "uniun",
         resident: str | None = None,
         at: float = 0.0,
+        slots: int = 1,
     ) -> None:
+        """`slots` jobs can run at once on the model that is resident at the start."""
         self.config = config or SchedulerConfig()
         self.policy: Policy = POLICIES[policy](self.config)
-        self.residence = Residence(self.config, resident, at)
+        self.residence = Residence(self.config, resident, at, slots)
         self.totals = Totals()
         self.last_reason = "nothing has been asked for yet"
         self.now = at
-        self.running: Job | None = None
+        self.on_device: dict[str, Job] = {}
+        """Running or stopping, by id, in the order of their start."""
         self.loading: Loading | None = None
         self.switches: deque[Switch] = deque()
         self.jobs: dict[str, Job] = {}
@@ -85,6 +91,11 @@ class InferenceScheduler:
         self._decide()
         self._set_timer()
         return Step(tuple(self._instructions), tuple(self._log.records))
+
+    @property
+    def running(self) -> Job | None:
+        """The job on the device; of several the one that was started first."""
+        return next(iter(self.on_device.values()), None)
 
     # -- events
 
@@ -156,13 +167,13 @@ class InferenceScheduler:
             self.switches.append(switch)
 
     def _on_stopped(self, event: ev.Stopped) -> None:
-        job = self._on_device(event.job_id, "stopped", Phase.STOPPING)
+        job = self._of_device(event.job_id, "stopped", Phase.STOPPING)
         ran_s = self.now - job.dispatched_at
         fruitless = event.tokens_done == job.tokens_done and 2 * ran_s >= self.now - self.residence.since
         job.undisturbed_s = 2 * ran_s if fruitless else 0.0
         self._count_tokens(job, event.tokens_done)
         self._log.job("stopped", job, tokens_done=job.tokens_done)
-        self.running = None
+        del self.on_device[job.id]
         if job.cancelled:
             self._end(job, Outcome.CANCELLED)
         elif job.stop_forced and job.kind is LlmTaskKind.CHAT:
@@ -175,21 +186,21 @@ class InferenceScheduler:
             self._put_back(job, f"stopped after {job.tokens_done} tokens: {job.stop_reason}")
 
     def _on_completed(self, event: ev.Completed) -> None:
-        job = self._on_device(event.job_id, "finished", Phase.RUNNING, Phase.STOPPING)
+        job = self._of_device(event.job_id, "finished", Phase.RUNNING, Phase.STOPPING)
         self._count_tokens(job, event.tokens_done)
-        self.running = None
+        del self.on_device[job.id]
         self.totals.served(job)
         self._end(job, Outcome.FINISHED)
 
     def _on_job_failed(self, event: ev.JobFailed) -> None:
-        job = self._on_device(event.job_id, "failed", Phase.RUNNING, Phase.STOPPING)
-        self.running = None
+        job = self._of_device(event.job_id, "failed", Phase.RUNNING, Phase.STOPPING)
+        del self.on_device[job.id]
         self._end(job, Outcome.FAILED, Cause.JOB_ERROR, event.error)
 
     def _on_loaded(self, event: ev.Loaded) -> None:
         loading = self._finish_loading(event.model, "loaded")
         trigger = loading.job if loading.job is not None and loading.job.live else None
-        self.residence.arrived(event.model, self.now, self.now - loading.started_at, trigger)
+        self.residence.arrived(event.model, self.now, self.now - loading.started_at, trigger, event.slots)
         if loading.switch is not None:
             self._end_switch(loading.switch, Outcome.FINISHED)
 
@@ -211,54 +222,101 @@ class InferenceScheduler:
             loading = self._finish_loading(self.loading.model, "engine loss")
             self._after_loss(loading, event.cause)
             return
-        job = self.running
-        if job is None:
-            return
-        self.running = None
-        if job.cancelled:
-            self._end(job, Outcome.CANCELLED)
-        elif not self._lost_too_often(job, event.cause):
-            self._put_back(job, f"the engine was lost: {event.cause}")
+        lost = list(self.on_device.values())
+        self.on_device.clear()
+        for job in lost:
+            if job.cancelled:
+                self._end(job, Outcome.CANCELLED)
+            elif not self._lost_too_often(job, event.cause):
+                self._put_back(job, f"the engine was lost: {event.cause}")
 
     # -- decisions
 
     def _decide(self) -> None:
-        """Puts the device to its best use: starts, stops or swaps, at most one of them."""
+        """Puts the device to its best use: starts, stops or swaps."""
         if self.loading is not None:
             return
-        job = self.running
-        if job is not None:
-            if job.phase is Phase.RUNNING:
-                self._reconsider(job)
+        if self.on_device and (forced := next((s for s in self.switches if s.force), None)) is not None:
+            for job in self._running():
+                job.stop_forced = True
+                self._stop(job, f"forced switch to model {forced.model}", by=SWITCH)
             return
-        while self.switches:
+        while self.switches and not self.on_device:
             switch = self.switches.popleft()
             if switch.model != self.residence.model:
                 self._load(switch.model, None, switch, f"the user asked for model {switch.model}")
                 return
             self._end_switch(switch, Outcome.FINISHED)
-        choice = self.policy.choose(self.now, self.residence)
-        if choice is None:
+        best = self.best()
+        if best and best[0].job.model != self.residence.model:
+            self._make_way(best[0])
+        elif best:
+            self._fill(best)
+        elif not self.on_device:
             self.last_reason = (
                 "all wait: the model of the last chat lingers" if self.jobs else "nothing to do"
             )
-        elif choice.job.model == self.residence.model:
-            self._dispatch(choice)
-        else:
-            self._load(choice.job.model, choice.job, None, choice.reason)
 
-    def _reconsider(self, job: Job) -> None:
-        forced = next((s for s in self.switches if s.force), None)
-        if forced is not None:
-            job.stop_forced = True
-            self._stop(job, f"forced switch to model {forced.model}", by=SWITCH)
-            return
-        choice = self.policy.choose(self.now, self.residence)
-        if choice is None or choice.job is job:
-            return
-        reason = self.policy.preemption(job, choice, self.now, self.residence)
-        if reason is not None:
-            self._stop(job, reason, by=choice.job.told_as)
+    def best(self) -> list[Choice]:
+        """Whom the policy would have on the device, best first, one for each slot.
+
+        Ends at the first that needs another model: that one shares the device with nobody.
+        """
+        chosen: dict[Job, Choice] = {}
+        seen: dict[Job, None] = {}
+        while True:
+            choice = self.policy.choose(self.now, self.residence)
+            if choice is None or choice.by in seen:
+                break
+            local = choice.job.model == self.residence.model
+            if local or not chosen:
+                chosen.setdefault(choice.job, choice)
+            if not local or len(chosen) >= self.residence.slots:
+                break
+            seen[choice.by] = None
+            self.policy.withdraw(choice.by)
+        for job in seen:
+            self.policy.restore(job, self.now)
+        return list(chosen.values())
+
+    def _make_way(self, choice: Choice) -> None:
+        """The best choice needs another model: nothing more is started until the device is empty."""
+        if not self.on_device:
+            self._load(choice.job.model, choice.job, None, choice.reason)
+        for job in self._running():
+            reason = self.policy.preemption(job, choice, self.now, self.residence)
+            if reason is not None:
+                self._stop(job, reason, by=choice.job.told_as)
+
+    def _fill(self, best: list[Choice]) -> None:
+        """Starts those of the best that do not run yet, and stops others for them where there is no slot left."""
+        keep = {choice.job for choice in best}
+        free = self.residence.slots - len(self.on_device)
+        coming = len(self.on_device) - len(self._running())
+        for choice in best:
+            if choice.job.on_device:
+                continue
+            if free > 0 and not self.switches:
+                free -= 1
+                self._dispatch(choice)
+            elif coming > 0:
+                coming -= 1
+            else:
+                self._stop_for(choice, keep)
+
+    def _stop_for(self, choice: Choice, keep: set[Job]) -> None:
+        """The last started that may be stopped goes first."""
+        for job in reversed(self._running()):
+            if job in keep:
+                continue
+            reason = self.policy.preemption(job, choice, self.now, self.residence)
+            if reason is not None:
+                self._stop(job, reason, by=choice.job.told_as)
+                return
+
+    def _running(self) -> list[Job]:
+        """Those on the device that were not told to stop."""
+        return [job for job in self.on_device.values() if job.phase is Phase.RUNNING]
 
     def _dispatch(self, choice: Choice) -> None:
         job = choice.job
@@ -269,12 +327,15 @@ class InferenceScheduler:
         if job.first_dispatch_at is None:
             job.first_dispatch_at = self.now
         job.stop_reason, job.stop_forced = "", False
-        self.residence.protected_until = self.now + job.undisturbed_s
+        protected_until = self.now + job.undisturbed_s
+        if self.on_device:
+            protected_until = max(protected_until, self.residence.protected_until)
+        self.residence.protected_until = protected_until
         if self.residence.owed in (job, choice.by):
             self.residence.owed = None
             self._look_again = True
         self.admission.close(job)
-        self.running = job
+        self.on_device[job.id] = job
         self.last_reason = choice.reason
         job.tell(self.now, f"dispatched as T{choice.tier}: {choice.reason}")
         self._instructions.append(ev.Start(job.id, resumed))
@@ -302,13 +363,14 @@ class InferenceScheduler:
     # -- bookkeeping
 
     def _account(self) -> None:
-        """Charges the running job for the time since the last event."""
+        """Charges what runs for the time since the last event."""
         start, self._accounted_to = self._accounted_to, self.now
-        job = self.running
-        if job is not None and self.now > start:
-            job.service_s += self.now - start
+        if self.on_device and self.now > start:
+            jobs = tuple(self.on_device.values())
+            for job in jobs:
+                job.service_s += self.now - start
             self.totals.busy_s += self.now - start
-            self.policy.used(job, start, self.now)
+            self.policy.used(jobs, start, self.now)
 
     def _put_back(self, job: Job, line: str) -> None:
         job.tell(self.now, line)
@@ -415,9 +477,9 @@ class InferenceScheduler:
     def _lost_message(self, cause: str) -> str:
         return f"the engine was lost {self.config.max_engine_losses + 1} times, last because {cause}"
 
-    def _on_device(self, job_id: str, what: str, *phases: Phase) -> Job:
-        job = self.running
-        if job is None or job.id != job_id:
+    def _of_device(self, job_id: str, what: str, *phases: Phase) -> Job:
+        job = self.on_device.get(job_id)
+        if job is None:
             known = self.jobs.get(job_id)
             if known is not None:
                 raise IllegalTransition(f"{what}, but not running", known)
@@ -444,13 +506,23 @@ class InferenceScheduler:
     # -- out
 
     def _set_timer(self) -> None:
-        at = None
-        if self.loading is None and self.jobs:
-            running = self.running
-            if running is None or running.phase is Phase.RUNNING:
-                at = self.policy.next_change(self.now, running, self.residence)
+        at = self._next_look() if self.loading is None and self.jobs else None
         if self._look_again:
             at, self._look_again = self.now, False
         if at != self.wake_at:
             self.wake_at = at
             self._instructions.append(ev.Wake(at))
+
+    def _next_look(self) -> float | None:
+        running = self._running()
+        if self.on_device and not running:
+            return None  # all are stopping, and the answer will come
+        if self.residence.slots == 1:
+            return self.policy.next_change(self.now, running, self.residence)
+        # Those that run beside each other are no rivals: only who waits can take a slot over.
+        for job in running:
+            self.policy.withdraw(job)
+        at = self.policy.next_change(self.now, running, self.residence)
+        for job in running:
+            self.policy.restore(job, self.now)
+        return None if at is None else max(at, self.now + LOOK_S)

@@ -11,29 +11,29 @@ STEP_S = 0.02
 class ExtractShare:
     """Busy time by overlap with a sliding window, and a two-threshold switch on extract's part of it.
 
-    Runs that touch are kept as one segment, so the memory is bounded by the alternations within one window.
+    Jobs that run at once count one each. Times that touch and are alike are kept as one segment, so the memory is bounded
+    by the alternations within one window.
     """
 
     def __init__(self, config: SchedulerConfig) -> None:
         self._config = config
         self._segments: deque[list[float]] = deque()
-        """[start, end, 1.0 if extract else 0.0], oldest first."""
+        """[start, end, jobs that ran, extracts among them], oldest first; they do not overlap."""
         self._busy = 0.0
         self._extract = 0.0
         self.exhausted = False
 
-    def add(self, start: float, end: float, *, extract: bool) -> None:
-        """The device was busy from `start` to `end`; called in order of time."""
+    def add(self, start: float, end: float, *, jobs: int, extracts: int) -> None:
+        """So many jobs ran from `start` to `end`; called in order of time."""
         if end <= start:
             return
-        flag = 1.0 if extract else 0.0
         last = self._segments[-1] if self._segments else None
-        if last is not None and last[2] == flag and last[1] == start:
+        if last is not None and last[1:] == [start, jobs, extracts]:
             last[1] = end
         else:
-            self._segments.append([start, end, flag])
-        self._busy += end - start
-        self._extract += flag * (end - start)
+            self._segments.append([start, end, jobs, extracts])
+        self._busy += jobs * (end - start)
+        self._extract += extracts * (end - start)
 
     def value(self, now: float) -> float:
         """Extract's share of the busy time in the window that ends now."""
@@ -50,32 +50,36 @@ class ExtractShare:
             self.exhausted = False
         return self.exhausted is not before
 
-    def next_change(self, now: float, *, extract_runs: bool) -> float | None:
+    def next_change(self, now: float, *, slots: int, extracts: int) -> float | None:
         """A time before which the switch cannot move; look again then. None if it never will by itself.
 
-        Lower bounds: while extract runs its share rises by at most 1/D a second (D the denominator); otherwise it falls
-        by at most (1 + share)/D a second.
+        Lower bounds: while `extracts` run the share rises by at most 1/D a second for each (D the denominator); otherwise
+        it falls by at most (1 + share)/D a second for each of the device's `slots`.
         """
         busy, extract = self._within(now)
         denominator = max(self._config.share_min_busy_s, busy)
         if not self.exhausted:
-            if not extract_runs:
+            if not extracts:
                 return None
-            gap = self._config.extract_share * denominator - extract
+            gap = (self._config.extract_share * denominator - extract) / extracts
         else:
-            gap = (extract - self._config.extract_resume_share * denominator) / (1 + extract / denominator)
+            gap = (
+                (extract - self._config.extract_resume_share * denominator)
+                / (1 + extract / denominator)
+                / slots
+            )
         return now + max(STEP_S, gap)
 
     def _within(self, now: float) -> tuple[float, float]:
         cut = now - self._config.share_window_s
         segments = self._segments
         while segments and segments[0][1] <= cut:
-            start, end, flag = segments.popleft()
-            self._busy -= end - start
-            self._extract -= flag * (end - start)
+            start, end, jobs, extracts = segments.popleft()
+            self._busy -= jobs * (end - start)
+            self._extract -= extracts * (end - start)
         if not segments:
             self._busy = self._extract = 0.0
             return 0.0, 0.0
-        start, _, flag = segments[0]
+        start, _, jobs, extracts = segments[0]
         over = max(0.0, cut - start)
-        return max(0.0, self._busy - over), max(0.0, self._extract - flag * over)
+        return max(0.0, self._busy - jobs * over), max(0.0, self._extract - extracts * over)

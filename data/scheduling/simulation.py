@@ -39,16 +39,20 @@ class Simulation:
         self, scenario: Scenario, on_step: Callable[[InferenceScheduler], None] | None = None
     ) -> None:
         self._scenario = scenario
-        self.scheduler = InferenceScheduler(scenario.config, policy=scenario.policy, resident=scenario.loaded)
+        self.scheduler = InferenceScheduler(
+            scenario.config,
+            policy=scenario.policy,
+            resident=scenario.loaded,
+            slots=scenario.models[scenario.loaded].parallel if scenario.loaded else 1,
+        )
         self.trace: list[dict[str, Any]] = []
         self._on_step = on_step
         self._heap: list[tuple[float, int, int, Callable[[float], None]]] = []
         self._serial = 0
         self._jobs: dict[str, SimulatedJob] = {}
-        self._run: Run | None = None
+        self._runs: dict[str, Run] = {}
         self._epoch = 0
         self._switches = 0
-        self._run_serial = 0
         self._wake_serial = 0
         self._now = 0.0
         """When something happened last; timers that nobody waits for any more do not count."""
@@ -113,8 +117,10 @@ class Simulation:
                 self._stop(now, job_id)
             case ev.Load(model=model):
                 self._epoch += 1
-                loaded_at = now + self._scenario.models[model].load_s
-                self._push(loaded_at, ENGINE, lambda at: self._feed(ev.Loaded(at, model)))
+                speed = self._scenario.models[model]
+                self._push(
+                    now + speed.load_s, ENGINE, lambda at: self._feed(ev.Loaded(at, model, speed.parallel))
+                )
             case ev.Wake(at=at):
                 self._wake(at)
             case ev.Release(job_id=job_id):
@@ -125,39 +131,34 @@ class Simulation:
     def _start(self, now: float, job_id: str) -> None:
         model = self.scheduler.jobs[job_id].model
         chunk = self._scenario.config.prefill_chunk_tokens
-        self._run = run = Run(self._jobs[job_id], self._scenario.models[model], now, chunk, self._epoch)
-        self._run_serial += 1
+        run = Run(self._jobs[job_id], self._scenario.models[model], now, chunk, self._epoch)
+        self._runs[job_id] = run
         first = run.first_token_at()
         if first is not None:
-            self._push(first, ENGINE, self._if_current(lambda at: self._first_token(at, job_id)))
+            self._push(first, ENGINE, lambda at: self._first_token(at, job_id, run))
         self._end_at_boundary(job_id, run)
 
     def _stop(self, now: float, job_id: str) -> None:
-        run = self._run
-        assert run is not None, f"{job_id} is stopped but nothing runs"
-        self._end_at_boundary(job_id, run, stop_at=now)
+        self._end_at_boundary(job_id, self._runs[job_id], stop_at=now)
 
     def _end_at_boundary(self, job_id: str, run: Run, stop_at: float | None = None) -> None:
         boundary = run.end() if stop_at is None else run.stop(stop_at)
 
         def act(at: float) -> None:
-            if self._run is not run or (
+            if self._runs.get(job_id) is not run or (
                 stop_at is None and self.scheduler.jobs[job_id].phase.value == "stopping"
             ):
                 return
             run.settle(boundary)
-            self._run = None
-            self._run_serial += 1
+            del self._runs[job_id]
             answer = ev.Completed if boundary.finished else ev.Stopped
             self._feed(answer(at, job_id, boundary.tokens_done))
 
         self._push(boundary.at, ENGINE, act)
 
-    def _if_current(self, act: Callable[[float], None]) -> Callable[[float], None]:
-        serial = self._run_serial
-        return lambda at: act(at) if self._run_serial == serial else None
-
-    def _first_token(self, at: float, job_id: str) -> None:
+    def _first_token(self, at: float, job_id: str, run: Run) -> None:
+        if self._runs.get(job_id) is not run:
+            return
         job = self.scheduler.jobs[job_id]
         tier = self.scheduler.policy.tier(job)
         for caller, spec in job.callers.items():

@@ -26,18 +26,18 @@ def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
     kind_service: dict[str, float] = {}
     flow_service: dict[str, float] = {}
     dispatched: set[str] = set()
-    on_device: tuple[Mapping[str, Any], float] | None = None
+    on_device: dict[str, tuple[Mapping[str, Any], float]] = {}
+    """By the name that the dispatch told."""
+    busy_since = 0.0
     swap_started: float | None = None
     swaps = preemptions = 0
     swap_s = busy_s = 0.0
 
-    def vacate(at: float) -> None:
-        nonlocal on_device, busy_s
-        if on_device is None:
-            return
-        record, since = on_device
-        on_device = None
-        busy_s += at - since
+    def vacate(job: str, at: float) -> None:
+        nonlocal busy_s
+        record, since = on_device.pop(job)
+        if not on_device:
+            busy_s += at - busy_since
         flow = f"{record['kind']}/{record['flow']}"
         kind_service[record["kind"]] = kind_service.get(record["kind"], 0.0) + at - since
         flow_service[flow] = flow_service.get(flow, 0.0) + at - since
@@ -51,7 +51,9 @@ def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
             sharers[record["job"]] = sharers.get(record.get("joined", ""), set())
             sharers[record["job"]].add(record["job"])
         if event == "dispatch":
-            on_device = (record, at)
+            if not on_device:
+                busy_since = at
+            on_device[record["job"]] = (record, at)
             for caller in sorted(sharers[record["job"]], key=lambda caller: submitted[caller][1]):
                 if caller not in dispatched:
                     dispatched.add(caller)
@@ -70,9 +72,10 @@ def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
             count = counts.setdefault(record["kind"], {})
             count[event] = count.get(event, 0) + 1
             sharers[record["job"]].discard(record["job"])
-        if on_device is not None and (event == "stopped" or not sharers[on_device[0]["job"]]):
-            vacate(at)
-    vacate(end)
+        for job in [job for job in on_device if _left(record, job, sharers)]:
+            vacate(job, at)
+    for job in list(on_device):
+        vacate(job, end)
     if swap_started is not None:
         swap_s += end - swap_started
     kinds = {
@@ -99,3 +102,9 @@ def summarise(trace: Iterable[Mapping[str, Any]], end: float) -> dict[str, Any]:
         "busy_s": round(busy_s, 6),
         "idle_s": round(max(0.0, end - busy_s - swap_s), 6),
     }
+
+
+def _left(record: Mapping[str, Any], job: str, sharers: Mapping[str, set[str]]) -> bool:
+    """Whether the record takes the job off the device: it was stopped, in whosever name, or nobody waits for it."""
+    stopped = record["event"] == "stopped" and (record["job"] == job or record["job"] in sharers[job])
+    return stopped or not sharers[job]

@@ -8,6 +8,7 @@ indexed like any other; when it is chosen, its lead runs. That is priority inher
 Hoisted jobs stay in the indexes of the lower tiers too: those are looked at only when T0 and T1 are empty.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data.scheduling.config import SchedulerConfig
@@ -131,10 +132,12 @@ class UniunPolicy:
         if not queue.waits:
             del self._models[job.lead.model]
 
-    def used(self, job: Job, start: float, end: float) -> None:
-        self._share.add(start, end, extract=job.kind is EXTRACT)
-        if job.kind in POOL_KINDS:
-            self._pool.charge(job, end - start)
+    def used(self, jobs: Sequence[Job], start: float, end: float) -> None:
+        extracts = sum(job.kind is EXTRACT for job in jobs)
+        self._share.add(start, end, jobs=len(jobs), extracts=extracts)
+        for job in jobs:
+            if job.kind in POOL_KINDS:
+                self._pool.charge(job, end - start)
 
     def caused_swap(self, job: Job, seconds: float) -> None:
         if job.kind in POOL_KINDS:
@@ -184,6 +187,8 @@ class UniunPolicy:
         return None
 
     def tier(self, job: Job) -> int:
+        if not job.waiters:
+            return self._own_tier(job)
         best, stack = T5, [job]
         while stack and best > T0:
             seen = stack.pop()
@@ -191,21 +196,21 @@ class UniunPolicy:
             stack.extend(seen.waiters)
         return best
 
-    def next_change(self, now: float, running: Job | None, residence: Residence) -> float | None:
+    def next_change(self, now: float, running: Sequence[Job], residence: Residence) -> float | None:
         soonest = now + EPSILON_S
         times: list[float] = []
         if self._deadlines:
             times.append(self._deadlines.first_key()[0])
         if len(self._by_kind[EXTRACT]):
-            change = self._share.next_change(
-                now, extract_runs=running is not None and running.kind is EXTRACT
-            )
+            extracts = sum(job.kind is EXTRACT for job in running)
+            change = self._share.next_change(now, slots=residence.slots, extracts=extracts)
             if change is not None:
                 times.append(change)
-        if running is not None and running.kind in POOL_KINDS and self.tier(running) == T4:
-            ahead = self._pool.seconds_ahead(running, running.model)
-            if ahead is not None and (ahead >= 0 or self._slice_end(running) > now):
-                times.append(max(self._slice_end(running), now + max(0.0, ahead) + EPSILON_S))
+        for job in running:
+            if job.kind in POOL_KINDS and self.tier(job) == T4:
+                ahead = self._pool.seconds_ahead(job, job.model)
+                if ahead is not None and (ahead >= 0 or self._slice_end(job) > now):
+                    times.append(max(self._slice_end(job), now + max(0.0, ahead) + EPSILON_S))
         linger = residence.linger_until(self._surface_kind) or 0.0
         for model, queue in self._models.items():
             if model == residence.model:

@@ -23,8 +23,10 @@ class Driver:
 
     scheduler: InferenceScheduler
     now: float = 0.0
-    running: str | None = None
-    stopping: bool = False
+    slots: dict[str, int] = field(default_factory=dict)
+    """How many jobs of a model can run at once; 1 if it is not named."""
+    on_device: dict[str, bool] = field(default_factory=dict)
+    """Who runs, and whether it was told to stop."""
     loading: str | None = None
     resident: str | None = None
     wake_at: float | None = None
@@ -55,23 +57,26 @@ class Driver:
 
     # -- what the device answers
 
-    def boundary(self, produced: int, *, finish: bool) -> None:
-        """The running job ends here, or stops if it was told to; otherwise it just goes on."""
-        job = self.running
+    def boundary(self, produced: int, *, finish: bool, which: int = 0) -> None:
+        """One of the running jobs ends here, or stops if it was told to; otherwise it just goes on."""
+        job = self._one(which)
         if job is None:
             return
         self.tokens[job] += produced
         if finish:
-            self._vacate()
+            del self.on_device[job]
             self._feed(ev.Completed(self.now, job, self.tokens[job]))
-        elif self.stopping:
-            self._vacate()
+        elif self.on_device[job]:
+            del self.on_device[job]
             self._feed(ev.Stopped(self.now, job, self.tokens[job]))
 
-    def fail(self) -> None:
-        if (job := self.running) is not None:
-            self._vacate()
+    def fail(self, which: int = 0) -> None:
+        if (job := self._one(which)) is not None:
+            del self.on_device[job]
             self._feed(ev.JobFailed(self.now, job, "out of luck"))
+
+    def _one(self, which: int) -> str | None:
+        return list(self.on_device)[which % len(self.on_device)] if self.on_device else None
 
     def loaded(self, *, ok: bool) -> None:
         model = self.loading
@@ -79,10 +84,11 @@ class Driver:
             return
         self.loading = None
         self.resident = model if ok else None
-        self._feed(ev.Loaded(self.now, model) if ok else ev.LoadFailed(self.now, model, "no such file"))
+        loaded = ev.Loaded(self.now, model, self.slots.get(model, 1))
+        self._feed(loaded if ok else ev.LoadFailed(self.now, model, "no such file"))
 
     def engine_dies(self) -> None:
-        self._vacate()
+        self.on_device.clear()
         self.loading = self.resident = None
         self._feed(ev.EngineDied(self.now, "signal 9"))
 
@@ -106,7 +112,7 @@ class Driver:
             if self.loading is not None:
                 self.advance(1.0)
                 self.loaded(ok=True)
-            elif self.running is not None:
+            elif self.on_device:
                 self.advance(0.5)
                 self.boundary(1, finish=True)
             elif self.wake_at is not None:
@@ -119,16 +125,13 @@ class Driver:
 
     # -- the account
 
-    def _vacate(self) -> None:
-        self.running, self.stopping = None, False
-
     def _feed(self, event: ev.Event) -> None:
         step = self.scheduler.handle(event)
         for instruction in step.instructions:
             self._take(instruction)
         check(self.scheduler)
         snapshot(self.scheduler, self.now)
-        if self.running is None and self.loading is None and self._waiting() and self.wake_at is None:
+        if not self.on_device and self.loading is None and self._waiting() and self.wake_at is None:
             raise Broken(f"jobs wait, the device idles and no timer is set after {event}")
 
     def _waiting(self) -> set[str]:
@@ -137,7 +140,8 @@ class Driver:
     def _take(self, instruction: ev.Instruction) -> None:
         match instruction:
             case ev.Start(job_id=job_id, resumed=resumed):
-                if self.running is not None or self.loading is not None:
+                slots = self.slots.get(self.resident or "", 1)
+                if len(self.on_device) >= slots or self.loading is not None or job_id in self.on_device:
                     raise Broken(f"{job_id} was started while the device was taken")
                 if self.specs[job_id].model != self.resident:
                     raise Broken(f"{job_id} was started while its model was not resident")
@@ -145,13 +149,13 @@ class Driver:
                     raise Broken(f"resumed={resumed} is wrong for {job_id}")
                 self.started.add(job_id)
                 self.tokens.setdefault(job_id, 0)
-                self.running = job_id
+                self.on_device[job_id] = False
             case ev.Stop(job_id=job_id):
-                if self.running != job_id or self.stopping:
-                    raise Broken(f"{job_id} was told to stop, running is {self.running}")
-                self.stopping = True
+                if self.on_device.get(job_id) is not False:
+                    raise Broken(f"{job_id} was told to stop, running are {self.on_device}")
+                self.on_device[job_id] = True
             case ev.Load(model=model):
-                if self.running is not None or self.loading is not None:
+                if self.on_device or self.loading is not None:
                     raise Broken(f"{model} is loaded while the device is taken")
                 self.loading, self.resident = model, None
             case ev.End(id=caller, outcome=outcome):
@@ -165,7 +169,7 @@ class Driver:
                     raise Broken(f"{caller} finished without having run")
                 self.ended[caller] = outcome
             case ev.Release(job_id=job_id):
-                if self.running == job_id:
+                if job_id in self.on_device:
                     raise Broken(f"{job_id} was released while it runs")
             case ev.Wake(at=at):
                 self.wake_at = at

@@ -33,6 +33,9 @@ MODELS = ("X", "Y", "Z")
 FLOWS = ("a", "b")
 POLICIES = ("uniun", "fifo", "two-lane")
 
+SLOTS = st.sampled_from(({}, {"X": 2}, {"X": 3, "Y": 2}, {"X": 4, "Y": 4, "Z": 4}))
+"""Jobs of a model that run at once."""
+
 seconds = st.sampled_from((0.0, 0.01, 0.5, 3.0, 12.0, 45.0, 130.0, 400.0))
 
 
@@ -42,12 +45,15 @@ class SchedulerMachine(RuleBasedStateMachine):
     jobs: Bundle[str] = Bundle("jobs")
 
     @initialize(
-        policy=st.sampled_from(POLICIES), slice_s=st.sampled_from((0.0, 1.0, 30.0)), small=st.booleans()
+        policy=st.sampled_from(POLICIES),
+        slice_s=st.sampled_from((0.0, 1.0, 30.0)),
+        small=st.booleans(),
+        slots=SLOTS,
     )
-    def start(self, policy: str, slice_s: float, small: bool) -> None:
+    def start(self, policy: str, slice_s: float, small: bool, slots: dict[str, int]) -> None:
         limits = {"max_queued": 6, "max_queued_per_flow": 3, "max_wait_depth": 2} if small else {}
         config = SchedulerConfig(fair_slice_s=slice_s, **limits)
-        self.driver = Driver(InferenceScheduler(config, policy=policy))
+        self.driver = Driver(InferenceScheduler(config, policy=policy), slots=slots)
         self.serial = 0
 
     @rule(
@@ -96,12 +102,14 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(job=consumes(jobs))
     def cancel(self, job: str) -> None:
         driver = self.driver
-        before, stopping = driver.running, driver.stopping
-        alone = job not in driver.ended and job != before and driver.specs[job].waits_for is None
+        before = dict(driver.on_device)
+        alone = job not in driver.ended and job not in before and driver.specs[job].waits_for is None
         driver.cancel(job)
-        if alone and before is not None and not stopping:
-            assert driver.running == before, "cancelling a queued job disturbed the running one"
-            assert not driver.stopping, "cancelling a queued job stopped the running one"
+        if alone:
+            # Where there are several slots another job may start, but nobody is disturbed.
+            assert before.items() <= driver.on_device.items(), (
+                "cancelling a queued job disturbed a running one"
+            )
 
     @rule(kind=st.none() | st.sampled_from(KINDS), subject=st.none() | st.sampled_from(FLOWS))
     def surface(self, kind: LlmTaskKind | None, subject: str | None) -> None:
@@ -111,13 +119,13 @@ class SchedulerMachine(RuleBasedStateMachine):
     def switch(self, model: str, force: bool) -> None:
         self.driver.switch(model, force=force)
 
-    @rule(produced=st.integers(0, 50), finish=st.booleans())
-    def boundary(self, produced: int, finish: bool) -> None:
-        self.driver.boundary(produced, finish=finish)
+    @rule(produced=st.integers(0, 50), finish=st.booleans(), which=st.integers(0, 3))
+    def boundary(self, produced: int, finish: bool, which: int) -> None:
+        self.driver.boundary(produced, finish=finish, which=which)
 
-    @rule()
-    def fail(self) -> None:
-        self.driver.fail()
+    @rule(which=st.integers(0, 3))
+    def fail(self, which: int) -> None:
+        self.driver.fail(which)
 
     @rule(ok=st.booleans())
     def loaded(self, ok: bool) -> None:
@@ -159,7 +167,8 @@ def test_every_order_of_events_keeps_the_invariants() -> None:
 def soak(seed: int, steps: int = 400) -> None:
     """A seeded random walk over the same events; raises when anything is off."""
     rng = random.Random(seed)
-    driver = Driver(InferenceScheduler(SchedulerConfig(fair_slice_s=rng.choice((0.0, 1.0, 30.0)))))
+    scheduler = InferenceScheduler(SchedulerConfig(fair_slice_s=rng.choice((0.0, 1.0, 30.0))))
+    driver = Driver(scheduler, slots={} if seed % 2 else {"X": 2, "Y": 3})
     names: list[str] = []
     for _ in range(steps):
         act = rng.random()
@@ -179,9 +188,9 @@ def soak(seed: int, steps: int = 400) -> None:
         elif act < 0.45:
             driver.switch(rng.choice(MODELS), force=rng.random() < 0.5)
         elif act < 0.65:
-            driver.boundary(rng.randrange(20), finish=rng.random() < 0.3)
+            driver.boundary(rng.randrange(20), finish=rng.random() < 0.3, which=rng.randrange(4))
         elif act < 0.67:
-            driver.fail()
+            driver.fail(rng.randrange(4))
         elif act < 0.77:
             driver.loaded(ok=rng.random() < 0.9)
         elif act < 0.78:
@@ -254,7 +263,7 @@ def _answers_twice(original: Callable[..., object]) -> Callable[..., object]:
 def _starts_another_while_stopping(original: Callable[..., object]) -> Callable[..., object]:
     def stop(self: InferenceScheduler, job: Job, reason: str, by: str | None) -> None:
         original(self, job, reason, by)
-        self.running = None
+        self.on_device.clear()
 
     return stop
 
