@@ -196,6 +196,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             tag=providers.Factory(notes.TagNoteUseCase, edit_note, note_repository, note_parser),
             delete=providers.Factory(notes.DeleteNoteUseCase, note_repository, card_repository),
             find=find_note,
+            follow_link=providers.Factory(notes.FollowLinkUseCase, note_repository),
             get=providers.Factory(notes.GetNoteUseCase, note_repository, knowledge_repository),
             list_notes=providers.Factory(notes.ListNotesUseCase, note_repository),
             search=providers.Factory(search.SearchNotesUseCase, note_repository, vector_repository, embedder),

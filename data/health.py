@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import psutil
 
 from data.clock import Clock
 from data.inference.supervisor import EngineRunner
+from data.loops import LoopLog
 from data.models.store import FileModelStore
 from domain.entities.health import EngineProcess, Finding
 from domain.entities.models import Memory
@@ -26,6 +28,7 @@ _ENGINE_MODULE = "data.inference.start"
 _FREE_BYTES = 2_000_000_000
 """Less free disk than this is worth a warning: a small model and its conversion need about half of it."""
 _COMMAND_CHARS = 60
+_RECENT = timedelta(days=1)
 _ADOPTERS = ("init", "systemd", "launchd", "tini", "dumb-init", "docker-init")
 """What takes over processes whose parent has ended."""
 
@@ -34,11 +37,17 @@ class MachineHealth:
     """Implements `Health`."""
 
     def __init__(
-        self, store: FileModelStore, runner: EngineRunner, folders: Mapping[str, Path], clock: Clock
+        self,
+        store: FileModelStore,
+        runner: EngineRunner,
+        folders: Mapping[str, Path],
+        loops: LoopLog,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._runner = runner
         self._folders = folders
+        self._loops = loops
         self._clock = clock
 
     async def findings(self) -> AsyncIterator[Finding]:
@@ -53,6 +62,7 @@ class MachineHealth:
         yield self._memory()
         for name, path in self._folders.items():
             yield _folder(name, path)
+        yield self._background_work()
 
     def engine_processes(self) -> tuple[EngineProcess, ...]:
         found = []
@@ -143,6 +153,16 @@ class MachineHealth:
         if self._store.can_be_pulled(name):
             return f"uniun models rm {name}, then uniun models pull {name}"
         return f"uniun models rm {name}, then uniun models add {name} PATH"
+
+    def _background_work(self) -> Finding:
+        """Of the app: a loop that failed goes on after a pause, but what failed is a bug."""
+        area = "background"
+        last = self._loops.last()
+        if last is None or self._clock.now() - last.at > _RECENT:
+            return Finding(area=area, state="ok", text="the work beside the app has had no unexpected error")
+        text = f"{last.loop} ended with an unexpected error at {last.at:%Y-%m-%d %H:%M} UTC and was started again: "
+        mend = f"Please report it, with {self._loops.path}."
+        return Finding(area=area, state="warn", text=text + last.error, mend=mend)
 
     def _memory(self) -> Finding:
         memory = self.memory()

@@ -1,5 +1,6 @@
 import asyncio
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import psutil
@@ -10,15 +11,20 @@ from data.clock import SystemClock
 from data.health import MachineHealth
 from data.inference.options import EngineOptions
 from data.inference.supervisor import EngineRunner
+from data.loops import LoopFailure, LoopLog
 from data.models.store import FileModelStore
 from domain.entities.health import Finding
 from domain.entities.models import InstalledModel
 
+LOOPS = LoopLog(Path("/nowhere"))
 
-def machine(store: FileModelStore, options: EngineOptions, *folders: Path) -> MachineHealth:
+
+def machine(
+    store: FileModelStore, options: EngineOptions, *folders: Path, loops: LoopLog = LOOPS
+) -> MachineHealth:
     clock = SystemClock()
     named = {f"folder {at}": path for at, path in enumerate(folders)}
-    return MachineHealth(store, EngineRunner(store, options, clock), named, clock)
+    return MachineHealth(store, EngineRunner(store, options, clock), named, loops, clock)
 
 
 def findings(machine: MachineHealth) -> list[Finding]:
@@ -40,7 +46,7 @@ def empty(tmp_path: Path) -> FileModelStore:
 def test_a_fresh_machine_has_nothing_broken(empty: FileModelStore, tmp_path: Path) -> None:
     found = findings(machine(empty, EngineOptions(), tmp_path / "not" / "there" / "yet"))
     assert [finding.area for finding in found] == [
-        *("Python", "engine", "engine", "engine", "model", "memory", "folder")
+        *("Python", "engine", "engine", "engine", "model", "memory", "folder", "background")
     ]
     assert not [finding for finding in found if finding.state == "fail"]
     (model,) = of("model", found)
@@ -137,7 +143,7 @@ def test_a_running_engine_is_seen(model_store: FileModelStore, smollm2: Installe
         runner = EngineRunner(model_store, EngineOptions(), clock)
         try:
             await runner.load(smollm2.name)
-            seen = MachineHealth(model_store, runner, {}, clock).engine_processes()
+            seen = MachineHealth(model_store, runner, {}, LOOPS, clock).engine_processes()
             (process,) = [process for process in seen if process.pid == runner.pid]
             assert process.memory_bytes > 50_000_000
             assert process.parent == " ".join(psutil.Process().cmdline())[-60:]
@@ -145,3 +151,15 @@ def test_a_running_engine_is_seen(model_store: FileModelStore, smollm2: Installe
             await runner.aclose()
 
     asyncio.run(scenario())
+
+
+def test_a_loop_that_failed_today_is_told(empty: FileModelStore, tmp_path: Path) -> None:
+    loops = LoopLog(tmp_path)
+    day = timedelta(days=1)
+    loops.add(LoopFailure(SystemClock().now() - 2 * day, "backfill", "ValueError: old"), "")
+    (work,) = of("background", findings(machine(empty, EngineOptions(), loops=loops)))
+    assert work.state == "ok"
+    loops.add(LoopFailure(SystemClock().now() - day / 2, "backfill", "ValueError: new"), "")
+    (work,) = of("background", findings(machine(empty, EngineOptions(), loops=loops)))
+    assert (work.state, "backfill" in work.text, "ValueError: new" in work.text) == ("warn", True, True)
+    assert str(loops.path) in work.mend
