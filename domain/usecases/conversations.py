@@ -56,6 +56,10 @@ class ShowConversationUseCase:
         messages = await self._conversations.messages(conversation.id)
         return ConversationView(conversation=conversation, path=_path(messages, conversation.leaf_id))
 
+    async def messages(self, conversation_id: str) -> tuple[ChatMessage, ...]:
+        """Those of every branch, oldest first. Raises `ConversationNotFound`."""
+        return await self._conversations.messages(conversation_id)
+
 
 class BranchUseCase:
     """Chooses what is shown, and where the next question goes."""

@@ -101,6 +101,20 @@ class ChatController:
         self._show(view)
         return view
 
+    def twin(self) -> "ChatController":
+        """The same conversation, apart: an answer that is asked for there goes on when this one shows another."""
+        twin = ChatController(self._do, model=self._model, system=self._system)
+        twin._conversation, twin._path = self._conversation, self._path
+        return twin
+
+    def message(self, message_id: str) -> ChatMessage:
+        """One of those that are shown. Raises `MessageNotFound`."""
+        return self._on_path(message_id, "assistant", "user")
+
+    async def tree(self) -> tuple[ChatMessage, ...]:
+        """Every message on every branch, oldest first. Raises `ConversationNotFound`."""
+        return await self._do.show.messages(self.conversation.id)
+
     async def conversations(self, text: str = "", *, limit: int = 50) -> tuple[Conversation, ...]:
         """Newest change first; those that have the text somewhere."""
         return await self._do.list_conversations(text, limit=limit)

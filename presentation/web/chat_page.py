@@ -1,10 +1,165 @@
-"""Shiv, the chat."""
+"""Shiv, the chat: one conversation, with the others beside it."""
 
-from presentation.web.shell import heading
+from nicegui import ui
+
+from domain.entities.conversation import ChatMessage
+from domain.entities.llm import LlmTaskKind
+from domain.errors import ConversationNotFound, InvalidRequest, UniunError
+from presentation.controllers.chat import ChatController
+from presentation.web.chat_head import ChatHead
+from presentation.web.chat_list import ConversationList
+from presentation.web.chat_thread import Thread, ThreadActions
+from presentation.web.composer import Composer
+from presentation.web.live_answers import LiveAnswer
+from presentation.web.notices import tell_error
+from presentation.web.shell import empty, plain
 from presentation.web.site import Site
+from presentation.web.waiting import waiting_words
+
+LOOK_S = 0.2
+"""How often the words under a waiting answer are put right."""
+_SPOKEN = 2000
 
 
-async def page_chat(site: Site) -> None:
-    """The first page."""
-    with heading("Chat"):
-        pass
+async def page_chat(site: Site, conversation_id: str | None = None) -> None:
+    """The conversation named, or a new one."""
+    chat = site.faces.chat(None, None)
+    if conversation_id is None:
+        await chat.begin()
+    else:
+        await chat.open(conversation_id)
+    page = ChatPage(site, chat)
+    await page.draw()
+
+
+class ChatPage:
+    """Wires the parts of the page to the controller and to the answers that are being written."""
+
+    def __init__(self, site: Site, chat: ChatController) -> None:
+        self._site = site
+        self._chat = chat
+        self._live: LiveAnswer | None = None
+        self._deleted = False
+
+    async def draw(self) -> None:
+        chat, site = self._chat, self._site
+        with ui.element("div").classes("u-chat"):
+            self._list = ConversationList(chat)
+            with ui.element("section").classes("u-chat-main").props('aria-label="Conversation"'):
+                self._head = ChatHead(site, chat)
+                self._thread = Thread(
+                    ThreadActions(
+                        retry=self._retry, edit=self._edit, branch=self._branch, sibling=self._sibling
+                    )
+                )
+                self._spoken = plain("").classes("u-hidden").props("role=status aria-live=polite")
+                self._composer = Composer(chat.conversation.id if chat.path else "new")
+                self._composer.on_send(self._send)
+                self._composer.on_stop(lambda: site.answers.stop(chat.conversation.id))
+        self._timer = ui.timer(LOOK_S, self._look, active=False)
+        await self._head.fill()
+        await self._refresh()
+        site.changes.on("conversations", self._refresh)
+        site.enter_surface(LlmTaskKind.CHAT, chat.conversation.id)
+
+    # -- what is shown
+
+    async def _refresh(self) -> None:
+        """Everything that this or another page, or the answer itself, may have changed."""
+        if self._deleted:
+            return
+        chat = self._chat
+        live = self._site.answers.of(chat.conversation.id)
+        if chat.path or (live is not None and live.begun is not None):
+            try:
+                await chat.open(chat.conversation.id)
+            except ConversationNotFound:
+                self._was_deleted()
+                return
+        self._attach(self._site.answers.of(chat.conversation.id))
+        self._head.show()
+        await self._list.refresh(chat.conversation.id)
+
+    def _attach(self, live: LiveAnswer | None) -> None:
+        ended, self._live = self._live if live is not self._live else None, live
+        self._thread.show(self._chat.path, live)
+        self._composer.busy(live is not None)
+        self._timer.active = live is not None
+        if live is None:
+            self._thread.say("")
+        if ended is not None and ended.ended:
+            self._spoken.text = f"Shiv: {ended.text[:_SPOKEN]}" if ended.text else "The answer ended."
+            if ended.error is not None and not self._chat.path:
+                tell_error(InvalidRequest(ended.error))
+
+    def _look(self) -> None:
+        live = self._live
+        if live is None:
+            return
+        snapshot = self._site.faces.scheduler.snapshot()
+        words = waiting_words(live, snapshot, self._site.now() - live.asked_at)
+        kind, _, _ = words.partition("…")
+        if kind and kind != self._thread.words.partition("…")[0]:
+            self._spoken.text = kind
+        self._thread.say(words)
+
+    def _was_deleted(self) -> None:
+        self._deleted = True
+        self._timer.active = False
+        self._composer.delete()
+        self._thread.box.clear()
+        with (
+            self._thread.box,
+            empty("delete_outline", "This conversation was deleted", "It was deleted on another page."),
+        ):
+            ui.link("Begin a new one", "/")
+
+    # -- what the user does
+
+    def _send(self, text: str, editing: str | None) -> None:
+        """The text is taken once the question is in the database."""
+        answers = self._site.answers
+        try:
+            live = answers.edit(self._chat, editing, text) if editing else answers.send(self._chat, text)
+        except UniunError as error:
+            self._composer.refused()
+            tell_error(error)
+            return
+        client = ui.context.client
+
+        def taken(first: int) -> None:
+            if live.begun is not None or live.ended:
+                unwatch()
+                with client:
+                    self._taken(live)
+
+        unwatch = live.watch(taken)
+        self._attach(live)
+
+    def _taken(self, live: LiveAnswer) -> None:
+        if live.begun is None:
+            self._composer.refused()
+            tell_error(InvalidRequest(live.error or "The question could not be asked. Try again."))
+            return
+        self._composer.accepted(live.conversation_id)
+        ui.run_javascript(f"history.replaceState(null, '', '/c/{live.conversation_id}')")
+
+    def _retry(self, message: ChatMessage) -> None:
+        self._attach(self._site.answers.retry(self._chat, message.id))
+
+    def _edit(self, message: ChatMessage) -> None:
+        self._composer.edit(message.id, message.content)
+
+    async def _branch(self, message: ChatMessage) -> None:
+        self._nothing_runs()
+        await self._chat.branch(message.id)
+        self._site.changes.tell("conversations")
+
+    async def _sibling(self, message_id: str) -> None:
+        self._nothing_runs()
+        await self._chat.show_sibling(message_id)
+        self._site.changes.tell("conversations")
+
+    def _nothing_runs(self) -> None:
+        if self._live is not None:
+            raise InvalidRequest("An answer is on its way. Wait for it, or stop it.")

@@ -19,6 +19,7 @@ from presentation.web.changes import Changes
 from presentation.web.chat_page import page_chat
 from presentation.web.deck import page_deck
 from presentation.web.errands import Errands
+from presentation.web.live_answers import LiveAnswers
 from presentation.web.notices import sentence
 from presentation.web.pulls import Pulls
 from presentation.web.shell import empty, shell
@@ -35,7 +36,8 @@ Builder = Callable[..., Awaitable[None] | None]
 
 def _pages(site: Site) -> None:
     """Every page, one a line."""
-    _page(site, "/", "Chat", page_chat)
+    _page(site, "/", "Chat", page_chat, wide=True)
+    _page(site, "/c/{conversation_id}", "Chat", page_chat, place="/", wide=True)
     _page(site, "/deck", "Deck", page_deck)
 
 
@@ -47,12 +49,19 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         faces=faces,
         surfaces=Surfaces(faces.scheduler.look_at, loop.time),
         changes=changes,
+        answers=LiveAnswers(changes, loop.time),
+        now=loop.time,
         errands=errands,
         pulls=Pulls(faces.models, errands, changes),
     )
     nicegui.app.add_static_files("/assets", _STATIC)
     ui.add_head_html(
-        theme.HEAD + _asset("uniun.css") + _asset("producers.css") + _asset("shell.js") + _asset("deck.js"),
+        theme.HEAD
+        + _asset("uniun.css")
+        + _asset("chat.css")
+        + _asset("producers.css")
+        + _asset("shell.js")
+        + _asset("deck.js"),
         shared=True,
     )
     _pages(site)
@@ -68,6 +77,7 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         show_welcome_message=False,
     )
     _run_beside(app, site.surfaces.watch)
+    _run_beside(app, site.answers.keep)
     _run_beside(app, site.errands.watch)
     return site
 

@@ -73,7 +73,7 @@ def empty(icon: str, title: str, text: str) -> Element:
     return box
 
 
-def plain(text: str) -> Element:
+def plain(text: str) -> TextElement:
     """Text that is nothing but text."""
     return TextElement(tag="span", text=text)
 

@@ -1,11 +1,13 @@
 """What every page is given."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from domain.entities.llm import LlmTaskKind
 from presentation.faces import Controllers
 from presentation.web.changes import Changes
 from presentation.web.errands import Errands
+from presentation.web.live_answers import LiveAnswers
 from presentation.web.pulls import Pulls
 from presentation.web.surfaces import Surfaces
 
@@ -17,6 +19,9 @@ class Site:
     faces: Controllers
     surfaces: Surfaces
     changes: Changes
+    answers: LiveAnswers
+    now: Callable[[], float]
+    """Seconds of a clock that only goes forward."""
     errands: Errands
     pulls: Pulls
 

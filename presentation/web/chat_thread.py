@@ -1,0 +1,277 @@
+"""The messages of a conversation on the screen, and the answer that is being written below them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nicegui import ui
+from nicegui.element import Element
+
+from domain.entities.conversation import ChatMessage, Citation, PathMessage
+from domain.usecases.chat import cited
+from presentation.web.live_answers import LiveAnswer
+from presentation.web.live_markdown import LiveMarkdown
+from presentation.web.markdown import html_of
+from presentation.web.shell import plain
+
+SHOWN = 30
+"""Messages that are drawn at first, and that each click on "Show earlier" adds."""
+_ENDINGS = {
+    "stopped": "Stopped. What there is of the answer is kept.",
+    "failed": "The answer failed.",
+    "streaming": "The program ended while it answered. What there is of the answer is kept.",
+}
+
+
+@dataclass(frozen=True)
+class ThreadActions:
+    """What the buttons of a message do; each is given the message."""
+
+    retry: Callable[[ChatMessage], Any]
+    edit: Callable[[ChatMessage], Any]
+    branch: Callable[[ChatMessage], Any]
+    sibling: Callable[[str], Any]
+    """Given the id of another message at the same place."""
+
+
+class Thread:
+    """Draws only what has changed since the last time."""
+
+    def __init__(self, actions: ThreadActions) -> None:
+        self._actions = actions
+        self._rows: list[tuple[object, Element]] = []
+        self._path: Sequence[PathMessage] = ()
+        self._live: LiveAnswer | None = None
+        self._shown = SHOWN
+        self._unwatch: Callable[[], object] = lambda: None
+        self.words = ""
+        with (
+            ui.element("div")
+            .classes("u-thread")
+            .props('tabindex=0 role=log aria-live=off aria-label="Messages"') as self.box
+        ):
+            self._earlier = ui.button("Show earlier messages", on_click=self._show_earlier).props(
+                "flat no-caps"
+            )
+            self._empty = ui.element("div").classes("u-greeting")
+            with self._empty:
+                with ui.element("h2"):
+                    plain("What would you like to know?")
+                with ui.element("p").classes("u-muted"):
+                    plain("Answers come from your notes and say which ones. Nothing leaves this machine.")
+            self._messages = ui.element("div").classes("u-messages")
+            self._waiting = ui.element("div").classes("u-waiting").props("aria-hidden=true")
+            with self._waiting:
+                ui.element("span").classes("u-pulse")
+                self._waiting_text = plain("")
+        self._waiting.set_visibility(False)
+        ui.context.client.on_delete(lambda: self._unwatch())
+
+    # -- what is shown
+
+    def show(self, path: Sequence[PathMessage], live: LiveAnswer | None) -> None:
+        """The path, and the answer that is being written at its end or beside it."""
+        if live is not self._live:
+            self._unwatch()
+            self._live, self._shown = live, min(self._shown, SHOWN)
+        self._path = path
+        rows = self._wanted(path, live)
+        same = 0
+        for (key, _), (other, _) in zip(self._rows, rows, strict=False):
+            if key != other:
+                break
+            same += 1
+        for _, element in self._rows[same:]:
+            self._messages.remove(element)
+        del self._rows[same:]
+        with self._messages:
+            for key, draw in rows[same:]:
+                self._rows.append((key, draw()))
+        self._empty.set_visibility(not rows)
+        if same < len(rows):
+            self._to_the_end()
+
+    def say(self, words: str) -> None:
+        """Why nothing comes yet; nothing when empty."""
+        if words != self.words:
+            self.words = words
+            self._waiting.set_visibility(bool(words))
+            self._waiting_text.text = words
+
+    def _show_earlier(self) -> None:
+        self._shown += SHOWN
+        for _, element in self._rows:
+            self._messages.remove(element)
+        self._rows.clear()
+        self.show(self._path, self._live)
+
+    def _to_the_end(self) -> None:
+        ui.run_javascript(
+            f"{{ const box = getHtmlElement({self.box.id}); if (box) box.scrollTop = box.scrollHeight; }}"
+        )
+
+    # -- rows
+
+    def _wanted(
+        self, path: Sequence[PathMessage], live: LiveAnswer | None
+    ) -> list[tuple[object, Callable[[], Element]]]:
+        if live is not None:
+            path = _up_to(path, live)
+        hidden = max(0, len(path) - self._shown)
+        self._earlier.set_visibility(hidden > 0)
+        rows: list[tuple[object, Callable[[], Element]]] = [
+            (_key(shown), lambda shown=shown: self._message(shown))  # type: ignore[misc]
+            for shown in path[hidden:]
+        ]
+        if live is not None:
+            if live.question is not None:
+                question = live.question
+                rows.append((("asked", id(live)), lambda: self._asked(question)))
+            rows.append((("live", id(live)), lambda: self._growing(live)))
+        return rows
+
+    def _message(self, shown: PathMessage) -> Element:
+        message = shown.message
+        if message.role == "user":
+            with _article("You", "u-mine") as article:
+                _bubble(message.content)
+                with _buttons():
+                    self._siblings(shown)
+                    _button("edit", "Ask differently", lambda: self._actions.edit(message))
+                    _button("call_split", "Go on from here", lambda: self._actions.branch(message))
+            return article
+        with _article("Shiv", "u-answer") as article:
+            _thinking(message.thinking)
+            LiveMarkdown([html_of(message.content, _sources(message.citations))])
+            if message.state != "complete":
+                with ui.element("p").classes("u-ending"):
+                    plain(" ".join(filter(None, (_ENDINGS[message.state], message.error))))
+            if message.citations:
+                _source_cards(cited(message.content, message.citations))
+            with _buttons():
+                self._siblings(shown)
+                _copy_button(message.content)
+                _button("refresh", "Answer again", lambda: self._actions.retry(message))
+                _button("call_split", "Go on from here", lambda: self._actions.branch(message))
+        return article
+
+    def _siblings(self, shown: PathMessage) -> None:
+        """Where the path could have gone otherwise."""
+        if len(shown.siblings) < 2:
+            return
+        at = shown.siblings.index(shown.message.id)
+        _button(
+            "chevron_left", "The one before", lambda: self._actions.sibling(shown.siblings[at - 1])
+        ).props("disabled" if at == 0 else "")
+        plain(f"{at + 1} / {len(shown.siblings)}").classes("u-small u-muted u-number")
+        last = at + 1 == len(shown.siblings)
+        _button("chevron_right", "The next one", lambda: self._actions.sibling(shown.siblings[at + 1])).props(
+            "disabled" if last else ""
+        )
+
+    def _asked(self, question: str) -> Element:
+        with _article("You", "u-mine") as article:
+            _bubble(question)
+        return article
+
+    def _growing(self, live: LiveAnswer) -> Element:
+        with _article("Shiv", "u-answer u-growing") as article:
+            thinking = _Thinking(live)
+            text = LiveMarkdown(live.markdown.blocks)
+
+        def grown(first: int) -> None:
+            thinking.update()
+            if first < len(live.markdown.blocks):
+                text.patch(first, live.markdown.blocks[first:])
+
+        self._unwatch = live.watch(grown)
+        return article
+
+
+class _Thinking:
+    """The folded part of an answer that is being written."""
+
+    def __init__(self, live: LiveAnswer) -> None:
+        self._live = live
+        self._length = 0
+        with ui.element("details").classes("u-thinking") as self._details:
+            with ui.element("summary"):
+                plain("Thinking")
+            self._text = plain("").classes("u-thinking-text")
+        self._details.set_visibility(False)
+        self.update()
+
+    def update(self) -> None:
+        if len(self._live.thinking) != self._length:
+            self._length = len(self._live.thinking)
+            self._text.text = self._live.thinking
+            self._details.set_visibility(True)
+
+
+def _up_to(path: Sequence[PathMessage], live: LiveAnswer) -> Sequence[PathMessage]:
+    """Without what the live answer shows itself, and without the branch that it leaves."""
+    ids = [shown.message.id for shown in path]
+    if live.after is None:
+        return ()
+    return path[: ids.index(live.after) + 1] if live.after in ids else path
+
+
+def _key(shown: PathMessage) -> tuple[object, ...]:
+    message = shown.message
+    return (message.id, message.state, len(message.content), shown.siblings)
+
+
+def _article(who: str, classes: str) -> Element:
+    return ui.element("article").props(f'aria-label="{who}"').classes(f"u-message {classes}")
+
+
+def _bubble(text: str) -> None:
+    with ui.element("div").classes("u-bubble"):
+        plain(text)
+
+
+def _thinking(text: str) -> None:
+    if text:
+        with ui.element("details").classes("u-thinking"):
+            with ui.element("summary"):
+                plain("Thinking")
+            plain(text).classes("u-thinking-text")
+
+
+def _source_cards(citations: Sequence[Citation]) -> None:
+    with ui.element("ul").classes("u-sources").props('aria-label="Sources"'):
+        for citation in citations:
+            with (
+                ui.element("li"),
+                ui.element("a").classes("u-source").props(f'href="/notes/{citation.note_id}"'),
+            ):
+                plain(str(citation.number)).classes("u-cite")
+                plain(citation.title or "Untitled").classes("u-ellipsis")
+
+
+def _buttons() -> Element:
+    return ui.element("div").classes("u-message-buttons")
+
+
+def _button(icon: str, label: str, action: Callable[[], Any]) -> Element:
+    with (
+        ui.element("button")
+        .props(f'type=button aria-label="{label}" title="{label}"')
+        .classes("u-icon-button") as button
+    ):
+        ui.icon(icon)
+    return button.on("click", lambda: action(), args=[])
+
+
+def _copy_button(text: str) -> Element:
+    with (
+        ui.element("button")
+        .props('type=button aria-label="Copy" title="Copy"')
+        .classes("u-icon-button") as button
+    ):
+        ui.icon("content_copy")
+    return button.on("click", lambda: ui.clipboard.write(text), args=[])
+
+
+def _sources(citations: Sequence[Citation]) -> dict[int, str]:
+    return {citation.number: f"/notes/{citation.note_id}" for citation in citations}

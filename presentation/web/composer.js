@@ -1,0 +1,107 @@
+const kept = (key) => `uniun-draft:${key}`;
+
+export default {
+  template: `
+    <form class="u-composer" @submit.prevent="send">
+      <div v-if="editing" class="u-editing">
+        <span>Asking differently; the first way stays on its own branch.</span>
+        <button type="button" class="u-link" @click="cancelEdit">Cancel</button>
+      </div>
+      <p v-if="note" class="u-editing" role="alert">{{ note }}</p>
+      <div class="u-composer-box">
+        <textarea ref="box" rows="1" v-model="text" :aria-label="label" :placeholder="label + '…'"
+          :maxlength="longest" @input="typed" @keydown="key" enterkeyhint="send"></textarea>
+        <button v-if="busy" type="button" class="u-send u-stop" aria-label="Stop the answer" title="Stop (Esc)"
+          @click="$emit('stop')"><span class="u-stop-mark"></span></button>
+        <button v-else type="submit" class="u-send" aria-label="Send" title="Send (Enter)"
+          :disabled="!text.trim() || sending"><i class="q-icon material-icons" aria-hidden="true">arrow_upward</i></button>
+      </div>
+    </form>`,
+  props: { draft_key: String, label: String, longest: Number, busy: Boolean },
+  emits: ["send", "stop", "typing"],
+  data: () => ({ text: "", editing: null, sending: false, note: "", before: "", told_at: 0 }),
+  mounted() {
+    this.key_of_draft = this.draft_key;
+    this.text = localStorage.getItem(kept(this.key_of_draft)) ?? "";
+    this.$nextTick(this.grow);
+    this.anywhere = (event) => {
+      if (event.defaultPrevented || document.querySelector(".q-dialog")) return;
+      if (event.key === "Escape" && this.busy) this.$emit("stop");
+      if (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.target.closest("input, textarea, select, [contenteditable]")) {
+        const search = document.querySelector("[data-search]");
+        if (search && search.offsetParent !== null) {
+          event.preventDefault();
+          search.focus();
+        }
+      }
+    };
+    document.addEventListener("keydown", this.anywhere);
+    if (matchMedia("(pointer: fine)").matches) this.$refs.box.focus({ preventScroll: true });
+  },
+  unmounted() {
+    document.removeEventListener("keydown", this.anywhere);
+  },
+  methods: {
+    grow() {
+      const box = this.$refs.box;
+      if (!box) return;
+      box.style.height = "auto";
+      box.style.height = `${Math.min(box.scrollHeight, 240)}px`;
+    },
+    typed() {
+      this.grow();
+      this.note = "";
+      if (!this.editing) localStorage.setItem(kept(this.key_of_draft), this.text);
+      const now = performance.now();
+      if (this.text.trim() && now - this.told_at > 3000) {
+        this.told_at = now;
+        this.$emit("typing");
+      }
+    },
+    key(event) {
+      if (event.key === "Escape" && this.editing) {
+        event.preventDefault();
+        this.cancelEdit();
+      }
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || !matchMedia("(pointer: fine)").matches) return;
+      event.preventDefault();
+      this.send();
+    },
+    send() {
+      if (!this.text.trim() || this.sending || this.busy) return;
+      if (!window.socket?.connected) {
+        this.note = "There is no connection at the moment. Your text is kept; send it when it is back.";
+        return;
+      }
+      this.sending = true;
+      this.$emit("send", { text: this.text, editing: this.editing });
+    },
+    accepted(draft_key) {
+      if (!this.editing) localStorage.removeItem(kept(this.key_of_draft));
+      this.key_of_draft = draft_key;
+      this.text = this.editing ? this.before : "";
+      this.editing = null;
+      this.sending = false;
+      this.told_at = 0;
+      this.$nextTick(this.grow);
+    },
+    refused() {
+      this.sending = false;
+    },
+    edit(message_id, text) {
+      if (!this.editing) this.before = this.text;
+      this.editing = message_id;
+      this.text = text;
+      this.$nextTick(() => {
+        this.grow();
+        this.$refs.box.focus();
+      });
+    },
+    cancelEdit() {
+      this.editing = null;
+      this.text = this.before;
+      this.$nextTick(this.grow);
+      this.$refs.box.focus();
+    },
+  },
+};

@@ -1,0 +1,199 @@
+"""Answers that are being written. They belong to no tab: any that shows the conversation sees them grow."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from domain.entities.conversation import AnswerBegun, AnswerEvent, ThinkingDelta
+from domain.entities.llm import Finished, GenerationResult, Preempted, Prefilling, TextDelta, Waiting
+from domain.errors import InvalidRequest, UniunError
+from presentation.controllers.chat import ChatController
+from presentation.web.changes import Changes
+from presentation.web.markdown import GrowingMarkdown
+from presentation.web.notices import sentence
+
+PUSH_S = 1 / 30
+"""Shortest time between two pictures of a growing answer: faster is not seen, and costs every open tab."""
+LONGEST_RUNNING = 100
+"""Answers at once, over all conversations."""
+
+
+class LiveAnswer:
+    """What there is of one answer, and who watches it."""
+
+    def __init__(
+        self, conversation_id: str, question: str | None, after: str | None, asked_at: float
+    ) -> None:
+        self.conversation_id = conversation_id
+        self.question = question
+        """None when a question that is there already is answered once more."""
+        self.after = after
+        """The message that the question, or for a retry the answer, follows."""
+        self.asked_at = asked_at
+        self.begun: AnswerBegun | None = None
+        self.text = ""
+        self.thinking = ""
+        self.markdown = GrowingMarkdown()
+        self.state: Waiting | Prefilling | Preempted | None = None
+        """What it waits for; none while text comes."""
+        self.ended = False
+        self.error: str | None = None
+        self.result: GenerationResult | None = None
+        self._watchers: list[Callable[[int], None]] = []
+
+    def watch(self, watcher: Callable[[int], None]) -> Callable[[], None]:
+        """Calls it after every change with the first block of the text that is new or changed; returns what ends that."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
+
+    @property
+    def watchers(self) -> int:
+        return len(self._watchers)
+
+    def take(self, event: AnswerEvent) -> int | None:
+        """The first block that changed, when the text did."""
+        match event:
+            case AnswerBegun():
+                self.begun = event
+                self.markdown = GrowingMarkdown(sources_of(event))
+            case TextDelta(text=text):
+                self.state = None
+                self.text += text
+                return self.markdown.feed(text)
+            case ThinkingDelta(text=text):
+                self.state = None
+                self.thinking += text
+            case Waiting() | Prefilling() | Preempted():
+                self.state = event
+            case Finished(result=result):
+                self.result = result
+        return None
+
+    def tell(self, first: int) -> None:
+        for watcher in tuple(self._watchers):
+            watcher(first)
+
+
+class LiveAnswers:
+    """At most one for each conversation."""
+
+    def __init__(self, changes: Changes, now: Callable[[], float]) -> None:
+        self._changes = changes
+        self._now = now
+        self._running: dict[str, tuple[LiveAnswer, ChatController, asyncio.Task[None]]] = {}
+
+    def of(self, conversation_id: str) -> LiveAnswer | None:
+        """The answer that is being written there."""
+        running = self._running.get(conversation_id)
+        return running[0] if running is not None else None
+
+    def send(self, chat: ChatController, text: str) -> LiveAnswer:
+        """Asks at the end of what `chat` shows. Raises `InvalidRequest` while another answer is on its way."""
+        if not text.strip():
+            raise InvalidRequest("The question is empty. Write something.")
+        own = chat.twin()
+        return self._begin(
+            own, LiveAnswer(_id(own), text, own.conversation.leaf_id, self._now()), own.send(text)
+        )
+
+    def retry(self, chat: ChatController, message_id: str) -> LiveAnswer:
+        """Another answer beside that one. Raises `MessageNotFound`, and what `send` raises."""
+        own = chat.twin()
+        message = own.message(message_id)
+        question_id = message.parent_id if message.role == "assistant" else message.id
+        return self._begin(own, LiveAnswer(_id(own), None, question_id, self._now()), own.retry(message_id))
+
+    def edit(self, chat: ChatController, message_id: str, text: str) -> LiveAnswer:
+        """That question put differently. Raises `MessageNotFound`, and what `send` raises."""
+        own = chat.twin()
+        before = own.message(message_id).parent_id
+        return self._begin(own, LiveAnswer(_id(own), text, before, self._now()), own.edit(text, message_id))
+
+    def stop(self, conversation_id: str) -> None:
+        """At the next token; what there is of it is kept. Harmless when there is none."""
+        if conversation_id in self._running:
+            self._running[conversation_id][1].cancel()
+
+    async def keep(self) -> None:
+        """Until it is cancelled; then all are stopped, and each keeps what there is of it."""
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            tasks = [task for _, _, task in self._running.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- inside
+
+    def _begin(
+        self, chat: ChatController, answer: LiveAnswer, events: AsyncGenerator[AnswerEvent, None]
+    ) -> LiveAnswer:
+        if answer.conversation_id in self._running:
+            raise InvalidRequest("An answer is on its way. Wait for it, or stop it.")
+        if len(self._running) >= LONGEST_RUNNING:
+            raise InvalidRequest(f"{LONGEST_RUNNING} answers are on their way. Wait for one, or stop it.")
+        task = asyncio.get_running_loop().create_task(self._follow(answer, events))
+        self._running[answer.conversation_id] = (answer, chat, task)
+        self._changes.tell("conversations")
+        return answer
+
+    async def _follow(self, answer: LiveAnswer, events: AsyncGenerator[AnswerEvent, None]) -> None:
+        pusher = _Pusher(answer, self._now)
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    first = answer.take(event)
+                    if isinstance(event, AnswerBegun):
+                        self._changes.tell("conversations")
+                    pusher.changed(first)
+        except UniunError as error:
+            answer.error = str(error)
+        except Exception as error:  # noqa: BLE001 - whatever ends it, the tabs must learn that it has ended
+            answer.error = sentence(error)
+        finally:
+            pusher.close()
+            del self._running[answer.conversation_id]
+            answer.ended = True
+            answer.tell(len(answer.markdown.blocks))
+            self._changes.tell("conversations")
+
+
+class _Pusher:
+    """Merges changes: the first one is told at once, the next ones not before `PUSH_S` has passed."""
+
+    def __init__(self, answer: LiveAnswer, now: Callable[[], float]) -> None:
+        self._answer = answer
+        self._now = now
+        self._first: int | None = None
+        self._pushed_at = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    def changed(self, first: int | None) -> None:
+        blocks = len(self._answer.markdown.blocks)
+        self._first = min(
+            first if first is not None else blocks, self._first if self._first is not None else blocks
+        )
+        if self._timer is None:
+            wait = max(0.0, self._pushed_at + PUSH_S - self._now())
+            self._timer = asyncio.get_running_loop().call_later(wait, self._push)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._push()
+
+    def _push(self) -> None:
+        self._timer, first, self._first = None, self._first, None
+        self._pushed_at = self._now()
+        if first is not None:
+            self._answer.tell(first)
+
+
+def sources_of(begun: AnswerBegun) -> dict[int, str]:
+    """Where the number of a citation leads."""
+    return {citation.number: f"/notes/{citation.note_id}" for citation in begun.citations}
+
+
+def _id(chat: ChatController) -> str:
+    return chat.conversation.id

@@ -1,0 +1,44 @@
+"""Why an answer does not come yet, and for how long: in words."""
+
+from domain.entities.llm import LlmTaskKind, Preempted, Prefilling, Waiting
+from domain.entities.scheduler import SchedulerSnapshot
+from presentation.web.live_answers import LiveAnswer
+
+_KINDS = {
+    LlmTaskKind.CHAT: "another chat",
+    LlmTaskKind.EXTRACT: "the reading of a note",
+    LlmTaskKind.NATARAJ: "a deck card",
+    LlmTaskKind.GANA: "a Gana",
+    LlmTaskKind.API: "another program's question",
+}
+
+
+def waiting_words(answer: LiveAnswer, snapshot: SchedulerSnapshot, waited_s: float) -> str:
+    """One line; empty once text comes."""
+    match answer.state:
+        case Waiting() as waiting:
+            return _queued(waiting, snapshot, waited_s)
+        case Prefilling(done_tokens=done, total_tokens=total) if total:
+            return f"Reading the question and its notes… {100 * done // total} %"
+        case Preempted(reason=reason):
+            return f"Interrupted, goes on soon: {reason}"
+    if answer.text:
+        return ""
+    if answer.thinking:
+        return "Thinking…"
+    return "Looking through your notes…" if answer.begun is None else "Beginning…"
+
+
+def _queued(waiting: Waiting, snapshot: SchedulerSnapshot, waited_s: float) -> str:
+    if snapshot.loading is not None:
+        return waiting.reason[:1].upper() + waiting.reason[1:].replace(", ", "… ", 1)
+    running = snapshot.running
+    if running is None:
+        return f"Waiting… {waited_s:.1f} s"
+    who = _KINDS.get(running.kind, str(running.kind))
+    if running.state == "stopping":
+        return f"Stopping {who}… {waited_s:.1f} s"
+    place = f" Place {waiting.position} in the queue." if waiting.position > 1 else ""
+    soon = waiting.estimated_start_s
+    about = f" About {max(1, round(soon))} s more." if soon is not None else ""
+    return f"Waiting for {who} to end… {waited_s:.1f} s.{place}{about}"
