@@ -14,7 +14,7 @@ from data.database.session import Database
 from data.database.tables.notes import CounterRow, ManasNoteRow, NoteLinkRow, NoteRow, NoteTagRow
 from data.repositories.full_text import query_words, snippet
 from data.repositories.note_index import matches
-from data.repositories.note_links import LinkTargets, name_keys
+from data.repositories.note_links import LinkTargets, last_component, name_key, name_keys
 from data.repositories.note_writing import delete_note, write_notes
 from domain.entities.note import ImportedOrigin, Link, Note, NoteChange, NoteLine, SearchHit
 from domain.errors import NoteNotFound
@@ -155,6 +155,10 @@ class SqlNoteRepository:
             return tuple(link for link in _resolved(session, rows) if link.target_id == note_id)
 
         return await self._database.read(read)
+
+    async def link_target(self, target: str) -> str | None:
+        keys = (name_key(target), name_key(last_component(target)))
+        return await self._database.read(lambda session: LinkTargets(session, keys).resolve(*keys))
 
     async def changed_since(
         self,

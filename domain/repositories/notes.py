@@ -72,6 +72,10 @@ class NoteRepository(Protocol):
         """Backlinks."""
         ...
 
+    async def link_target(self, target: str) -> str | None:
+        """The note that a link to this name or path means."""
+        ...
+
     async def changed_since(
         self,
         after: int | None,

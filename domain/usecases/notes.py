@@ -235,6 +235,18 @@ class FindNoteUseCase:
         return found[0]
 
 
+class FollowLinkUseCase:
+    """From what a link says to the note that it means."""
+
+    def __init__(self, notes: NoteRepository) -> None:
+        self._notes = notes
+
+    async def __call__(self, target: str) -> str | None:
+        """The id; none while no such note exists."""
+        name = target.removesuffix(".md").strip()
+        return await self._notes.link_target(name) if name else None
+
+
 class GetNoteUseCase:
     """A note with what is known about it."""
 

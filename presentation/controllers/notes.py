@@ -28,6 +28,7 @@ from domain.usecases.notes import (
     DeleteNoteUseCase,
     EditNoteUseCase,
     FindNoteUseCase,
+    FollowLinkUseCase,
     GetNoteUseCase,
     ListNotesUseCase,
     TagNoteUseCase,
@@ -45,6 +46,7 @@ class NotesController:
         tag: TagNoteUseCase,
         delete: DeleteNoteUseCase,
         find: FindNoteUseCase,
+        follow_link: FollowLinkUseCase,
         get: GetNoteUseCase,
         list_notes: ListNotesUseCase,
         search: SearchNotesUseCase,
@@ -59,6 +61,7 @@ class NotesController:
         self._tag = tag
         self._delete = delete
         self._find = find
+        self._follow_link = follow_link
         self._get = get
         self._list = list_notes
         self._search = search
@@ -104,6 +107,10 @@ class NotesController:
     async def tag(self, reference: str, add: Sequence[str], remove: Sequence[str]) -> Note:
         """Adds and removes tags."""
         return await self._tag(await self._find(reference), add, remove)
+
+    async def follow_link(self, target: str) -> str | None:
+        """The id of the note that a link means; none while no such note exists."""
+        return await self._follow_link(target)
 
     async def delete(self, reference: str) -> Note:
         """Returns what it was."""

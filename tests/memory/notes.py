@@ -130,6 +130,9 @@ class MemoryNotes:
             if self._resolve(target) == note_id
         )
 
+    async def link_target(self, target: str) -> str | None:
+        return self._resolve(target)
+
     async def changed_since(
         self,
         after: int | None,

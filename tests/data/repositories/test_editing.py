@@ -4,6 +4,7 @@ from data.database.session import Database
 from data.repositories.manases import SqlManasRepository
 from data.repositories.notes import SqlNoteRepository
 from domain.errors import InvalidRequest, ManasNotFound
+from domain.usecases.notes import FollowLinkUseCase
 from tests.data.repositories.conftest import Run
 from tests.data.repositories.samples import note
 from tests.memory.identity import CountingIdentities
@@ -53,5 +54,18 @@ def test_a_manas_is_renamed_and_found_by_its_notes(run: Run) -> None:
         assert await manases.of_note("gone") == ()
         with pytest.raises(ManasNotFound):
             await manases.rename("One", "x")
+
+    run(test)
+
+
+def test_a_link_means_a_note(run: Run) -> None:
+    async def test(database: Database) -> None:
+        notes = SqlNoteRepository(database)
+        await notes.save([note("a", title="Rye bread", aliases=("Roggen",)), note("b", title="Other")])
+        for target in ("rye  BREAD", "folder/Rye bread", "roggen"):
+            assert await notes.link_target(target) == "a"
+        assert await notes.link_target("none") is None
+        assert await FollowLinkUseCase(notes)("Rye bread.md") == "a"
+        assert await FollowLinkUseCase(notes)(" ") is None
 
     run(test)
