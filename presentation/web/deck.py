@@ -128,10 +128,11 @@ class DeckTable:
         cards = self._deck.cards if self._deck is not None else ()
         if not cards:
             return
+        sources = await self._sources(cards[0])
         with ui.dialog(value=True) as dialog, ui.card().classes("u-deck-notes"):
             with ui.element("h2"):
                 plain("Notes that this card joins")
-            for note_id, title, text in await self._sources(cards[0]):
+            for note_id, title, text in sources:
                 with ui.element("article"):
                     with ui.element("h3"):
                         link(title, f"/notes/{note_id}")

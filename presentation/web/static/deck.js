@@ -3,8 +3,9 @@
   const FAR_PX = 90;
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
   const top = () => document.querySelector(".u-deck-card[data-card]");
-  const typing = (target) =>
-    target.closest("input, textarea, select, [contenteditable], .q-dialog, .q-menu, .q-select") !== null;
+  const elsewhere = (target) =>
+    document.querySelector(".q-dialog, .q-menu") !== null ||
+    target.closest("input, textarea, select, [contenteditable], .q-select") !== null;
 
   const fly = (card, side) => {
     if (calm()) return;
@@ -84,7 +85,7 @@
     if (button && document.querySelector(".u-deck")) act(button.dataset.deed);
   });
   document.addEventListener("keydown", (event) => {
-    if (!document.querySelector(".u-deck") || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (!document.querySelector(".u-deck") || event.ctrlKey || event.metaKey || event.altKey || elsewhere(event.target)) return;
     if (event.key === "ArrowRight") act("keep");
     else if (event.key === "ArrowLeft") act("drop");
     else if (event.key === "o" || event.key === "?") emitEvent("uniun_deck", { deed: event.key === "o" ? "notes" : "help" });
