@@ -7,7 +7,7 @@ _PHRASES = tuple(
     for pattern, plain in (
         (r"Value error, ", ""),
         (r"Input should be a valid integer\b.*", "it should be a whole number"),
-        (r"Input should be a (valid|finite) (number|decimal)\b.*", "it should be a number"),
+        (r"Input should be a valid (number|decimal)\b.*", "it should be a number"),
         (r"Input should be a valid boolean\b.*", "it should be true or false"),
         (r"Input should be a valid string\b.*", "it should be text"),
         (r"Input should be a valid (list|tuple|array|set)\b.*", "it should be a list"),
@@ -17,6 +17,7 @@ _PHRASES = tuple(
         (r"String should have at most ", "it should have at most "),
         (r"Extra inputs are not permitted", "there is nothing of this name"),
         (r"Field required", "it is missing"),
+        (r"Invalid JSON: ", "it is no JSON: "),
     )
 )
 

@@ -12,6 +12,7 @@ from data.scheduling.policies import POLICIES
 from domain.entities.entity import Entity
 from domain.entities.llm import LlmTaskKind
 from domain.errors import ScenarioError
+from domain.reasons import plain_reason
 
 MAX_CHARACTERS = 32_000_000
 MAX_NODES = 4_000_000
@@ -116,7 +117,7 @@ def parse_scenario(text: str, filename: str) -> Scenario:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = first["loc"]
-        reason = str(first["msg"]).removeprefix("Value error, ")
+        reason = plain_reason(str(first["msg"]))
         raise ScenarioError(_message(filename, text, nodes, path, reason)) from None
     for path, reason in _semantic_faults(scenario):
         raise ScenarioError(_message(filename, text, nodes, path, reason))

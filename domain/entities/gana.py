@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field, HttpUrl, model_validator
+from pydantic import Field, HttpUrl, field_validator, model_validator
 
 from domain.entities.entity import Entity
 from domain.entities.llm import GenerationEvent
+from domain.entities.note import MAX_TAG_CHARACTERS, normal_tag
 
 TriggerMode = Literal["recurring", "one_shot"]
 MissedRuns = Literal["skip", "latest", "all"]
@@ -57,6 +58,19 @@ class GanaDraft(Entity):
     missed_runs: MissedRuns = "latest"
     agentic: bool = False
     """May call tools over the graph, at most four rounds."""
+
+    @field_validator("input_tag", "output_tag")
+    @classmethod
+    def _normal(cls, tag: str | None) -> str | None:
+        """As notes have it."""
+        if tag is None:
+            return None
+        normal = normal_tag(tag)
+        if not normal:
+            raise ValueError(f"{tag!r} is no tag; use letters or digits")
+        if len(normal) > MAX_TAG_CHARACTERS:
+            raise ValueError(f"a tag has {MAX_TAG_CHARACTERS} characters at most")
+        return normal
 
     @property
     def needs_app(self) -> bool:

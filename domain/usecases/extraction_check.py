@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
 from domain.entities.llm import GenerationResult
 from domain.prompts.extraction import MOST, SUMMARY_CHARACTERS
+from domain.reasons import plain_reason
 from domain.usecases.passages import keywords
 
 _GROUNDED = 0.5
@@ -67,7 +68,7 @@ def _parsed(result: GenerationResult) -> Extraction:
     try:
         return Extraction.model_validate_json(result.text)
     except ValidationError as error:
-        reason = error.errors(include_url=False, include_input=False)[0]["msg"]
+        reason = plain_reason(error.errors(include_url=False, include_input=False)[0]["msg"])
         raise BadAnswer(
             f"The model's answer was no extraction ({reason}). Try a larger model, then: uniun notes failures --retry"
         ) from None

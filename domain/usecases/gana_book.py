@@ -1,7 +1,6 @@
 """Writing down Ganas, switching them on and off, and looking them up."""
 
 from domain.entities.gana import Gana, GanaDraft, GanaRun
-from domain.entities.note import normal_tag
 from domain.errors import InvalidField, InvalidRequest
 from domain.repositories.due_times import DueTimes
 from domain.repositories.ganas import GanaRepository
@@ -67,8 +66,6 @@ class SaveGanaUseCase:
             update={
                 "manas_ids": tuple(dict.fromkeys(manas_ids)),
                 "input_manas_id": (await self._manases.get(watched)).id if watched is not None else None,
-                "input_tag": _tag("input_tag", draft.input_tag),
-                "output_tag": _tag("output_tag", draft.output_tag),
             }
         )
 
@@ -133,12 +130,3 @@ class DeleteGanaUseCase:
 
 def _trigger(draft: GanaDraft) -> tuple[object, ...]:
     return (draft.mode, draft.interval_minutes, draft.cron, draft.once_at)
-
-
-def _tag(field: str, tag: str | None) -> str | None:
-    if tag is None:
-        return None
-    normal = normal_tag(tag)
-    if not normal:
-        raise InvalidField(field, f"{tag!r} is no tag. Use letters or digits.")
-    return normal

@@ -1,5 +1,8 @@
 """`uniun gana …`: what can be typed."""
 
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,34 +12,62 @@ from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
 
 GanaArgument = Annotated[str, typer.Argument(help="A Gana: its name or id.", show_default=False)]
-Trigger = Annotated[
-    str | None,
-    typer.Option(
-        help='When it runs, in words: "every day at 8:00", "every 30 minutes", "on new notes tagged inbox", '
-        '"once at 2026-12-24 18:00", "by hand".'
-    ),
-]
-Task = Annotated[
-    str | None,
-    typer.Option(help="What it is to do: the prompt; @FILE reads it from a file.", show_default=False),
-]
-Description = Annotated[str | None, typer.Option(help="For yourself.")]
-InputTag = Annotated[str | None, typer.Option(help="It reads new notes with this tag.")]
-InputManas = Annotated[str | None, typer.Option(help="It reads new notes of this Manas.")]
-Manases = Annotated[
-    list[str] | None, typer.Option("--manas", help="Knowledge that it may draw on; may be repeated.")
-]
-OutputTag = Annotated[str | None, typer.Option(help="Its notes get this tag.")]
-Webhook = Annotated[str | None, typer.Option(help="What it writes is also posted to this address.")]
-Model = Annotated[str | None, typer.Option("--model", "-m", help="A model of its own.")]
-Missed = Annotated[
-    Literal["skip", "latest", "all"] | None,
-    typer.Option(help="What happens to runs that were missed: none, one, or all of them."),
-]
-Agentic = Annotated[
-    bool | None,
-    typer.Option("--agentic/--plain", help="It may search and read notes itself, in at most four rounds."),
-]
+Given = dict[str, Any]
+
+_FIELDS: Mapping[str, Any] = {
+    "task": Annotated[
+        str | None,
+        typer.Option(help="What it is to do: the prompt; @FILE reads it from a file.", show_default=False),
+    ],
+    "trigger": Annotated[
+        str | None,
+        typer.Option(
+            help='When it runs, in words: "every day at 8:00", "every 30 minutes", "on new notes tagged inbox", '
+            '"once at 2026-12-24 18:00", "by hand".'
+        ),
+    ],
+    "description": Annotated[str | None, typer.Option(help="For yourself.")],
+    "input_tag": Annotated[str | None, typer.Option(help="It reads new notes with this tag.")],
+    "input_manas_id": Annotated[
+        str | None, typer.Option("--input-manas", help="It reads new notes of this Manas.")
+    ],
+    "manas_ids": Annotated[
+        list[str] | None, typer.Option("--manas", help="Knowledge that it may draw on; may be repeated.")
+    ],
+    "output_tag": Annotated[str | None, typer.Option(help="Its notes get this tag.")],
+    "webhook": Annotated[str | None, typer.Option(help="What it writes is also posted to this address.")],
+    "model": Annotated[str | None, typer.Option("--model", "-m", help="A model of its own.")],
+    "missed_runs": Annotated[
+        Literal["skip", "latest", "all"] | None,
+        typer.Option("--missed", help="What happens to runs that were missed: none, one, or all of them."),
+    ],
+    "agentic": Annotated[
+        bool | None,
+        typer.Option(
+            "--agentic/--plain", help="It may search and read notes itself, in at most four rounds."
+        ),
+    ],
+}
+
+
+def _with_fields(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds an option for every field of a Gana; the command gets those that were given, as `fields`."""
+    signature = inspect.signature(command)
+    own = [parameter for name, parameter in signature.parameters.items() if name != "fields"]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        for name, option in _FIELDS.items()
+    ]
+
+    @functools.wraps(command)
+    def with_fields(**given: Any) -> None:
+        fields = {name: given.pop(name) for name in _FIELDS}
+        command(**given, fields=_fields(**(fields | {"task": _text(fields["task"])})))
+
+    with_fields.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *options)]
+    )
+    return with_fields
 
 
 def gana_app(openers: Openers) -> typer.Typer:
@@ -56,77 +87,33 @@ def gana_app(openers: Openers) -> typer.Typer:
 
 def _add_writing(gana: typer.Typer, openers: Openers) -> None:
     @gana.command()
+    @_with_fields
     def create(
         name: Annotated[str, typer.Argument(help="What it is called.", show_default=False)],
-        task: Task = None,
-        trigger: Trigger = None,
-        description: Description = None,
-        input_tag: InputTag = None,
-        input_manas: InputManas = None,
-        manas: Manases = None,
-        output_tag: OutputTag = None,
-        webhook: Webhook = None,
-        model: Model = None,
-        missed: Missed = None,
-        agentic: Agentic = None,
         old_notes: Annotated[
             bool, typer.Option("--old-notes", help="Notes that are there already are new to it.")
         ] = False,
         enable: Annotated[bool, typer.Option("--enable", help="Switch it on at once.")] = False,
+        *,
+        fields: Given,
     ) -> None:
         """Write down a new Gana. It is off until you enable it."""
         from presentation.cli.gana import create as write_down
 
-        fields = _fields(
-            name=name,
-            task=_text(task),
-            trigger=trigger,
-            description=description,
-            input_tag=input_tag,
-            input_manas_id=input_manas,
-            manas_ids=manas,
-            output_tag=output_tag,
-            webhook=webhook,
-            model=model,
-            missed_runs=missed,
-            agentic=agentic,
-        )
-        run_async(write_down(openers.library, fields, old_notes=old_notes, enable=enable))
+        run_async(write_down(openers.library, {"name": name, **fields}, old_notes=old_notes, enable=enable))
 
     @gana.command()
+    @_with_fields
     def edit(
         gana: GanaArgument,
         name: Annotated[str | None, typer.Option(help="A new name.")] = None,
-        task: Task = None,
-        trigger: Trigger = None,
-        description: Description = None,
-        input_tag: InputTag = None,
-        input_manas: InputManas = None,
-        manas: Manases = None,
-        output_tag: OutputTag = None,
-        webhook: Webhook = None,
-        model: Model = None,
-        missed: Missed = None,
-        agentic: Agentic = None,
+        *,
+        fields: Given,
     ) -> None:
         """Change what is given; an empty text takes a field away."""
         from presentation.cli.gana import edit as change
 
-        fields = _fields(
-            name=name,
-            task=_text(task),
-            trigger=trigger,
-            description=description,
-            input_tag=input_tag,
-            input_manas_id=input_manas,
-            manas_ids=manas,
-            output_tag=output_tag,
-            webhook=webhook,
-            model=model,
-            missed_runs=missed,
-            agentic=agentic,
-        )
-        run_async(change(openers.library, gana, fields))
+        run_async(change(openers.library, gana, {**_fields(name=name), **fields}))
 
     @gana.command()
     def enable(gana: GanaArgument) -> None:

@@ -17,16 +17,17 @@ from domain.errors import InvalidRequest, UniunError
 from presentation.cli.importing import counting_bar
 from presentation.cli.openers import Library
 from presentation.cli.run import run_async
-from presentation.cli.terminal import say, write
+from presentation.cli.terminal import read_piped, say, write
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 _ID_CHARACTERS = 12
+_INPUT_BYTES = 4 * MAX_NOTE_CHARACTERS
 
 
 def add(open_library: OpenLibrary, text: str | None, title: str, tags: Sequence[str]) -> None:
     """From the argument, stdin or an editor."""
     if text == "-" or (text is None and not sys.stdin.isatty()):
-        text = _read_stdin()
+        text = read_piped(_INPUT_BYTES)
     if text is not None:
         note = run_async(_add(open_library, text, title, tags))
     else:
@@ -176,16 +177,6 @@ async def _show(open_library: OpenLibrary, reference: str) -> NoteDetails:
 async def _delete(open_library: OpenLibrary, reference: str) -> Note:
     async with open_library() as library:
         return await library.notes.delete(reference)
-
-
-def _read_stdin() -> str:
-    try:
-        text = sys.stdin.read(MAX_NOTE_CHARACTERS + 1)
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(f"What was piped in is not {error.encoding} text. Convert it first.") from None
-    if len(text) > MAX_NOTE_CHARACTERS:
-        raise InvalidRequest(f"A note holds {MAX_NOTE_CHARACTERS} characters at most. Pipe in less.")
-    return text
 
 
 def _through_editor(text: str, take: Callable[[str], Note]) -> Note:

@@ -2,7 +2,9 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from pydantic import ValidationError
 
+from domain.entities.gana import GanaDraft
 from domain.errors import GanaNotFound, InvalidRequest, ManasNotFound
 from tests.memory.gana_world import GanaWorld
 
@@ -150,3 +152,17 @@ def test_a_removed_gana_takes_its_log_and_leaves_its_notes() -> None:
             await ganas.runs("digest")
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("tag", "normal"), [("#Inbox ", "inbox"), ("My Work/Plan", "my-work/plan"), (None, None)]
+)
+def test_tags_are_looked_for_as_notes_have_them(tag: str | None, normal: str | None) -> None:
+    draft = GanaDraft(name="g", task="t", input_tag=tag, output_tag=tag)
+    assert (draft.input_tag, draft.output_tag) == (normal, normal)
+
+
+@pytest.mark.parametrize("tag", ["##", "x" * 101])
+def test_what_is_no_tag_is_refused(tag: str) -> None:
+    with pytest.raises(ValidationError, match="tag"):
+        GanaDraft(name="g", task="t", output_tag=tag)
