@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from pydantic import Field
+
 from domain.entities.entity import Entity
 from domain.entities.models import CatalogueEntry, InstalledModel, Memory, PullProgress
 from domain.errors import UnknownModel
@@ -22,6 +24,8 @@ class ModelShelf(Entity):
     available: tuple[CatalogueEntry, ...]
     """In the catalogue and not installed."""
     default: str
+    memory: dict[str, int] = Field(default_factory=dict)
+    """Bytes that a model needs to run, of those that the catalogue knows."""
 
 
 class ListModelsUseCase:
@@ -34,8 +38,13 @@ class ListModelsUseCase:
         """Both lists in the store's order."""
         installed = self._models.installed()
         names = {model.name for model in installed}
-        available = tuple(entry for entry in self._models.catalogue() if entry.name not in names)
-        return ModelShelf(installed=installed, available=available, default=self._models.default_name())
+        catalogue = self._models.catalogue()
+        return ModelShelf(
+            installed=installed,
+            available=tuple(entry for entry in catalogue if entry.name not in names),
+            default=self._models.default_name(),
+            memory={entry.name: entry.memory_bytes for entry in catalogue},
+        )
 
 
 class PullModelUseCase:

@@ -20,6 +20,7 @@ from presentation.web.chat_page import page_chat
 from presentation.web.deck import page_deck
 from presentation.web.errands import Errands
 from presentation.web.live_answers import LiveAnswers
+from presentation.web.models import page_models
 from presentation.web.notices import sentence
 from presentation.web.pulls import Pulls
 from presentation.web.shell import empty, shell
@@ -39,6 +40,7 @@ def _pages(site: Site) -> None:
     _page(site, "/", "Chat", page_chat, wide=True)
     _page(site, "/c/{conversation_id}", "Chat", page_chat, place="/", wide=True)
     _page(site, "/deck", "Deck", page_deck)
+    _page(site, "/models", "Models", page_models)
 
 
 def mount_pages(app: FastAPI, faces: Controllers) -> Site:
