@@ -15,52 +15,54 @@ _LOOK_S = 0.5
 
 def draw_adding(site: Site) -> None:
     """Repositories of the hub by name, and files of one's own."""
-    with ui.expansion("Another model", icon="add").classes("u-card").props("dense"):
-        with ui.element("div").classes("u-stack"):
-            name = ui.input(
-                "Repository on the Hugging Face hub, in MLX format", placeholder="owner/name"
-            ).props("outlined")
+    with (
+        ui.expansion("Another model", icon="add").classes("u-card").props("dense"),
+        ui.element("div").classes("u-stack"),
+    ):
+        name = ui.input("Repository on the Hugging Face hub, in MLX format", placeholder="owner/name").props(
+            "outlined"
+        )
 
-            def pull() -> None:
-                wanted = str(name.value or "").strip()
-                if "/" not in wanted:
-                    name.error = "Write it as owner/name."
-                    return
-                name.error = None
-                errand = site.pulls.begin(wanted)
-                client = ui.context.client
+        def pull() -> None:
+            wanted = str(name.value or "").strip()
+            if "/" not in wanted:
+                name.error = "Write it as owner/name."
+                return
+            name.error = None
+            errand = site.pulls.begin(wanted)
+            client = ui.context.client
 
-                def done(_: object) -> None:
-                    if errand.error is not None:
-                        client.safe_invoke(
-                            lambda: setattr(name, "error", sentence(errand.error or RuntimeError()))
-                        )
-
-                assert errand.task is not None
-                errand.task.add_done_callback(done)
-
-            progress = ui.label("").classes("u-muted u-small u-number")
-
-            def look() -> None:
-                errand = site.pulls.get(str(name.value or "").strip())
-                progress.text = pull_words(errand.step) if errand is not None and errand.running else ""
-
-            ui.timer(_LOOK_S, look)
-            main_button("Fetch", icon="download", on_click=pull)
-            ui.separator()
-            own = ui.input("A name for a model of your own").props("outlined")
-            path = ui.input("Its folder (MLX) or its .gguf file").props("outlined")
-
-            def add() -> None:
-                own.error = path.error = None
-                try:
-                    model = site.faces.models.add(
-                        str(own.value or "").strip(), Path(str(path.value or "").strip())
+            def done(_: object) -> None:
+                if errand.error is not None:
+                    client.safe_invoke(
+                        lambda: setattr(name, "error", sentence(errand.error or RuntimeError()))
                     )
-                except UniunError as error:
-                    path.error = str(error)
-                    return
-                tell(f"{model.name} can be used now.")
-                site.changes.tell("models")
 
-            main_button("Add", on_click=add)
+            assert errand.task is not None
+            errand.task.add_done_callback(done)
+
+        progress = ui.label("").classes("u-muted u-small u-number")
+
+        def look() -> None:
+            errand = site.pulls.get(str(name.value or "").strip())
+            progress.text = pull_words(errand.step) if errand is not None and errand.running else ""
+
+        ui.timer(_LOOK_S, look)
+        main_button("Fetch", icon="download", on_click=pull)
+        ui.separator()
+        own = ui.input("A name for a model of your own").props("outlined")
+        path = ui.input("Its folder (MLX) or its .gguf file").props("outlined")
+
+        def add() -> None:
+            own.error = path.error = None
+            try:
+                model = site.faces.models.add(
+                    str(own.value or "").strip(), Path(str(path.value or "").strip())
+                )
+            except UniunError as error:
+                path.error = str(error)
+                return
+            tell(f"{model.name} can be used now.")
+            site.changes.tell("models")
+
+        main_button("Add", on_click=add)
