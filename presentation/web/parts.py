@@ -10,15 +10,17 @@ from presentation.web.shell import plain
 
 
 def button(text: str, *, icon: str | None = None, on_click: Callable[..., Any] | None = None) -> ui.button:
-    """A quiet button; `.props("unelevated")` makes it the main one."""
-    return ui.button(text, icon=icon, on_click=on_click, color=None).props("no-caps outline color=primary")
+    """A quiet one; `.props("flat")` takes its frame."""
+    made = ui.button(text, icon=icon, on_click=on_click, color=None).props("no-caps outline")
+    return made.classes("u-button")
 
 
 def main_button(
     text: str, *, icon: str | None = None, on_click: Callable[..., Any] | None = None
 ) -> ui.button:
     """What the user most likely wants to do."""
-    return ui.button(text, icon=icon, on_click=on_click).props("no-caps unelevated")
+    made = ui.button(text, icon=icon, on_click=on_click, color=None).props("no-caps unelevated")
+    return made.classes("u-main-button")
 
 
 def link(text: str, path: str) -> Element:
@@ -31,7 +33,7 @@ def link(text: str, path: str) -> Element:
 
 def link_button(text: str, path: str, *, icon: str | None = None) -> ui.button:
     """Looks like a button and is a link."""
-    made = ui.button(text, icon=icon, color=None).props("no-caps outline color=primary")
+    made = button(text, icon=icon)
     made.props["href"] = path
     return made
 
