@@ -17,7 +17,7 @@ from presentation.api.clients import Clients
 from presentation.api.errors import error_response
 from presentation.api.live import QUIET_S, ClientStuck, Stream, while_connected
 from presentation.api.metrics import CONTENT_TYPE, exposition
-from presentation.api.route import ERRORS, ApiRoute
+from presentation.api.route import ERRORS, ApiRoute, ProgramRoute
 from presentation.faces import Controllers
 
 
@@ -85,10 +85,11 @@ def inspection_routes(faces: Controllers) -> APIRouter:
         """For Prometheus."""
         return Response(exposition(faces.scheduler.metrics), media_type=CONTENT_TYPE)
 
-    @router.get("/scheduler", responses=ERRORS)
     async def scheduler(client: Client) -> SchedulerSnapshot:
         """What runs, what waits in which order, and why."""
         return faces.scheduler.snapshot()
+
+    router.add_api_route("/scheduler", scheduler, responses=ERRORS, route_class_override=ProgramRoute)
 
     @router.get(
         "/scheduler/events",

@@ -9,6 +9,8 @@ from fastapi.routing import APIRoute
 from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match
+from starlette.types import Scope
 
 from domain.errors import UniunError
 from presentation.api.errors import ApiErrorBody, error_response
@@ -45,3 +47,13 @@ class ApiRoute(APIRoute):
                 return Response(status_code=400)  # nobody reads it
 
         return handle_in_shape
+
+
+class ProgramRoute(ApiRoute):
+    """An address that also has a page: a browser, which asks for HTML, gets the page."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        accept = next((value for name, value in scope.get("headers", ()) if name == b"accept"), b"")
+        if b"text/html" in accept:
+            return Match.NONE, {}
+        return super().matches(scope)

@@ -23,6 +23,7 @@ from presentation.web.live_answers import LiveAnswers
 from presentation.web.models import page_models
 from presentation.web.notices import sentence
 from presentation.web.pulls import Pulls
+from presentation.web.scheduler import page_scheduler
 from presentation.web.shell import empty, shell
 from presentation.web.site import Site
 from presentation.web.surfaces import Surfaces
@@ -40,6 +41,7 @@ def _pages(site: Site) -> None:
     _page(site, "/", "Chat", page_chat, wide=True)
     _page(site, "/c/{conversation_id}", "Chat", page_chat, place="/", wide=True)
     _page(site, "/deck", "Deck", page_deck)
+    _page(site, "/scheduler", "Scheduler", page_scheduler)
     _page(site, "/models", "Models", page_models)
 
 
@@ -62,6 +64,7 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         + _asset("uniun.css")
         + _asset("chat.css")
         + _asset("producers.css")
+        + _asset("scheduler.css")
         + _asset("shell.js")
         + _asset("deck.js"),
         shared=True,

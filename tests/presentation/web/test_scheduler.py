@@ -1,0 +1,119 @@
+"""The scheduler's page: live, silent when hidden, readable without eyes, and sound with ten thousand jobs."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.data.scheduling.trace_checker import check_format
+from tests.presentation.web.conftest import Desk, Server, Start
+
+PACE = 40.0
+"""Tokens a second; an answer has 60."""
+
+
+@pytest.fixture(scope="module")
+def server(start: Start) -> Server:
+    return start(tokens_per_s=PACE)
+
+
+@pytest.fixture
+def programs(server: Server) -> Iterator[ThreadPoolExecutor]:
+    """Other programs, each waiting for its answer."""
+    with ThreadPoolExecutor(12) as pool:
+        yield pool
+
+
+def ask(server: Server, name: str, *, patient: bool) -> int:
+    body = {
+        "model": "tiny",
+        "messages": [{"role": "user", "content": f"Tell {name} something about rivers and mills."}],
+        "max_tokens": 60,
+        "user": name,
+        "service_tier": "flex" if patient else "default",
+    }
+    return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=60).status_code
+
+
+def open_scheduler(desk: Desk) -> Page:
+    page = desk.open("/scheduler")
+    expect(page.get_by_role("heading", name="Scheduler", level=1)).to_be_visible()
+    return page
+
+
+def part(page: Page, title: str) -> str:
+    return page.locator(".s-part", has=page.get_by_role("heading", name=title, exact=True)).inner_text()
+
+
+def test_an_idle_scheduler_says_so(desk: Desk) -> None:
+    page = open_scheduler(desk)
+    assert "Nothing runs" in part(page, "Now")
+    assert "Nobody waits." in part(page, "Who waits")
+    assert "Nothing has been decided" in part(page, "Last decisions")
+    page.locator("summary", has_text="What am I looking at?").press("Enter")
+    expect(page.get_by_text("One language model runs on this machine")).to_be_visible()
+
+
+def test_who_runs_who_waits_and_why_is_seen_live(
+    desk: Desk, server: Server, programs: ThreadPoolExecutor
+) -> None:
+    page = open_scheduler(desk)
+    patient = [programs.submit(ask, server, f"batch-{n}", patient=True) for n in range(4)]
+    now = page.locator(".s-part").first
+    expect(now).to_contain_text("Other programs")
+    expect(now).to_contain_text("writing:")
+    queue = page.locator(".s-part", has_text="Who waits")
+    expect(queue.get_by_role("heading", name="Fair turns")).to_be_visible()
+    hasty = programs.submit(ask, server, "editor", patient=False)
+    decisions = page.locator(".s-part", has_text="Last decisions")
+    expect(decisions).to_contain_text(
+        "made way for Other programs: “What you look at” comes before “Fair turns”."
+    )
+    assert hasty.result() == 200
+    assert [one.result() for one in patient] == [200] * 4
+    expect(now).to_contain_text("Nothing runs")
+    expect(page.locator("svg.s-svg rect.s-fill-api").first).to_be_attached()
+    assert page.locator("svg.s-svg .s-mark").count() >= 1
+    label = page.locator("svg.s-svg").get_attribute("aria-label") or ""
+    assert "Other programs" in label
+    assert "gave way" in label
+    page.locator("summary", has_text="Show as a table").press("Enter")
+    expect(page.get_by_role("cell", name="gave way", exact=False).first).to_be_visible()
+
+
+def test_what_is_exported_is_a_trace(desk: Desk, server: Server, tmp_path: Path) -> None:
+    assert ask(server, "editor", patient=False) == 200
+    page = open_scheduler(desk)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export the last 10 minutes").press("Enter")
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    assert path.suffix == ".jsonl"
+    trace = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    check_format(trace)
+    assert {"submit", "dispatch", "first_token", "finish"} <= {line["event"] for line in trace}
+
+
+def test_a_hidden_page_is_sent_nothing(desk: Desk, server: Server, programs: ThreadPoolExecutor) -> None:
+    page = open_scheduler(desk)
+    page.evaluate(
+        """() => {
+            Object.defineProperty(document, "visibilityState", {get: () => window.seen ?? "visible"});
+            window.show = (how) => { window.seen = how; document.dispatchEvent(new Event("visibilitychange")); };
+            window.show("hidden");
+        }"""
+    )
+    page.evaluate("window.changes = 0")
+    page.evaluate(
+        "new MutationObserver(() => window.changes++).observe(document.querySelector('#content'), "
+        "{subtree: true, childList: true, characterData: true})"
+    )
+    job = programs.submit(ask, server, "batch", patient=True)
+    assert job.result() == 200
+    assert page.evaluate("window.changes") <= 2, "one look may have been under way"
+    page.evaluate("window.show('visible')")
+    page.wait_for_function("window.changes > 2")
