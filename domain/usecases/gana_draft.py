@@ -83,6 +83,10 @@ class NextFiresUseCase:
             after = following
         return tuple(fires)
 
+    def now(self) -> datetime:
+        """On the clock that decides."""
+        return self._identities.now()
+
 
 class PreviewGanaUseCase:
     """What a Gana would write, as it is stored or as its form has it now. Publishes nothing."""

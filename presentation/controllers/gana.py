@@ -115,6 +115,10 @@ class GanaController:
     def _words(self, draft: GanaDraft) -> str:
         return describe_trigger(draft, self.local(draft.once_at) if draft.once_at is not None else "")
 
+    def now(self) -> datetime:
+        """On the clock by which Ganas run."""
+        return self.next_fires.now()
+
     def local(self, moment: datetime) -> str:
         """A moment on the machine's own clock."""
         return f"{moment.astimezone():%Y-%m-%d %H:%M}"

@@ -19,6 +19,8 @@ from presentation.web.changes import Changes
 from presentation.web.chat_page import page_chat
 from presentation.web.deck import page_deck
 from presentation.web.errands import Errands
+from presentation.web.gana_page import page_gana, page_new_gana
+from presentation.web.ganas import page_ganas
 from presentation.web.live_answers import LiveAnswers
 from presentation.web.models import page_models
 from presentation.web.notices import sentence
@@ -42,6 +44,9 @@ def _pages(site: Site) -> None:
     _page(site, "/c/{conversation_id}", "Chat", page_chat, place="/", wide=True)
     _page(site, "/deck", "Deck", page_deck)
     _page(site, "/scheduler", "Scheduler", page_scheduler)
+    _page(site, "/ganas", "Ganas", page_ganas)
+    _page(site, "/ganas/new", "New Gana", page_new_gana, place="/ganas")
+    _page(site, "/ganas/{gana_id}", "Gana", page_gana, place="/ganas")
     _page(site, "/models", "Models", page_models)
 
 
@@ -59,6 +64,9 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         pulls=Pulls(faces.models, errands, changes),
     )
     nicegui.app.add_static_files("/assets", _STATIC)
+    nicegui.app.colors(
+        primary="var(--accent)", dark="var(--surface)", dark_page="var(--bg)", negative="#b3261e"
+    )
     ui.add_head_html(
         theme.HEAD
         + _asset("uniun.css")
@@ -66,7 +74,8 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         + _asset("producers.css")
         + _asset("scheduler.css")
         + _asset("shell.js")
-        + _asset("deck.js"),
+        + _asset("deck.js")
+        + _asset("focus.js"),
         shared=True,
     )
     _pages(site)

@@ -1,0 +1,83 @@
+"""When a Gana runs: in plain words, and what they were understood to mean."""
+
+from datetime import timedelta
+
+from nicegui import ui
+
+from domain.errors import InvalidField
+from presentation.controllers.gana import GanaController, TriggerReading
+from presentation.web.gana_words import moment_words
+from presentation.web.shell import plain
+
+EXAMPLES = (
+    "every day at 8:00",
+    "every weekday at 7:30",
+    "every 30 minutes",
+    "when a new note with #inbox comes",
+    "once at {tomorrow} 18:00",
+    "cron 0 8 * * 1-5",
+    "by hand",
+)
+
+
+class TriggerField:
+    """`before` are the words of the stored Gana; as long as they are not touched, nothing of the trigger changes."""
+
+    def __init__(self, ganas: GanaController, before: str | None) -> None:
+        self._ganas = ganas
+        self._before = before
+        self.reading: TriggerReading | None = None
+        self.field = (
+            ui.input("When it runs", value=before or "", placeholder="every day at 8:00", on_change=self.read)
+            .props("outlined debounce=250 autocomplete=off")
+            .classes("u-bar")
+        )
+        self._meaning = ui.element("p").classes("u-field-help").props("role=status")
+        tomorrow = ganas.now().astimezone().date() + timedelta(days=1)
+        with ui.element("div").classes("u-row u-wrap").props('role=group aria-label="Examples"'):
+            for example in EXAMPLES:
+                words = example.format(tomorrow=tomorrow.isoformat())
+                ui.button(words, color=None, on_click=lambda words=words: self.field.set_value(words)).props(
+                    "no-caps outline dense"
+                ).classes("u-chip-button u-muted")
+        self.read()
+
+    @property
+    def words(self) -> str | None:
+        """What was written, if it is another than before."""
+        said = str(self.field.value or "").strip()
+        return None if said == (self._before or "") and self._before is not None else said or "by hand"
+
+    @property
+    def names_input(self) -> bool:
+        """Whether the words that were written name what is to be read."""
+        return self.words is not None and self.reading is not None and self.reading.reactive
+
+    def read(self) -> None:
+        """Shows what the words mean, or why they mean nothing."""
+        said = str(self.field.value or "").strip() or "by hand"
+        self._meaning.clear()
+        self.reading = None
+        if self._before is not None and said == self._before:
+            self.field.error = None
+            with self._meaning:
+                plain("As it is stored.")
+            return
+        try:
+            self.reading = self._ganas.read_trigger(said)
+        except InvalidField as error:
+            self.field.error = str(error)
+            return
+        self.field.error = None
+        with self._meaning:
+            plain(meaning(self.reading, self._ganas))
+
+
+def meaning(reading: TriggerReading, ganas: GanaController) -> str:
+    """The words as they were understood, and the next times."""
+    said = f"{reading.words[:1].upper()}{reading.words[1:]}."
+    if not reading.fires:
+        return said if reading.reactive else f"{said} It runs only when you say so."
+    first, *rest = reading.fires
+    times = [moment_words(first, ganas.now()), *(ganas.local(fire) for fire in rest)]
+    return f"{said} Next: {', then '.join(times)}."

@@ -1,0 +1,136 @@
+"""The list of Ganas: what each does next, and how its last run went."""
+
+from nicegui import ui
+
+from domain.entities.gana import Gana, GanaRun
+from presentation.web import gana_work
+from presentation.web.gana_words import moment_words, run_figures, run_words
+from presentation.web.parts import button, chip, link, link_button
+from presentation.web.shell import empty, heading, plain
+from presentation.web.site import Site
+
+_LOOK_S = 2.0
+_PROGRESS_S = 0.4
+_RUNS = 500
+
+
+async def page_ganas(site: Site) -> None:
+    """`/ganas`."""
+    with heading("Ganas"):
+        link_button("New Gana", "/ganas/new", icon="add")
+    book = GanaBook(site)
+    await book.look()
+    site.changes.on("ganas", book.look)
+    ui.timer(_LOOK_S, book.look)
+    ui.timer(_PROGRESS_S, book.show_progress)
+
+
+class GanaBook:
+    """Each row is drawn again when it has changed, so that the others keep what the user does in them."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._ganas = site.faces.ganas
+        self._drawn: dict[str, object] = {}
+        self._lines: dict[str, ui.label] = {}
+        self._place = ui.element("div")
+        self._rows: dict[str, ui.element] = {}
+        self._order: list[str] | None = None
+
+    async def look(self) -> None:
+        """Reads everything and draws what is another than before."""
+        ganas = await self._ganas.list()
+        last: dict[str, GanaRun] = {}
+        for run in await self._ganas.runs(limit=_RUNS):
+            last.setdefault(run.gana_id, run)
+        order = [gana.id for gana in ganas]
+        if order != self._order:
+            self._order = order
+            self._begin(order)
+        for gana in ganas:
+            run = last.get(gana.id)
+            errand = gana_work.run_of(self._site, gana.id)
+            running = errand is not None and errand.running
+            due = self._due(gana)
+            seen = gana, run, running, due
+            if self._drawn.get(gana.id) != seen:
+                self._drawn[gana.id] = seen
+                self._draw(gana, run, due, running=running or (run is not None and run.status == "running"))
+        self.show_progress()
+
+    def show_progress(self) -> None:
+        """Of the runs that are going on."""
+        for gana_id, line in self._lines.items():
+            line.text = gana_work.run_line(self._site, gana_id)
+
+    def _begin(self, order: list[str]) -> None:
+        self._place.clear()
+        self._drawn, self._lines, self._rows = {}, {}, {}
+        with self._place:
+            if not order:
+                text = (
+                    "A Gana is a small task that UNIUN does for you again and again: sum up new notes every morning, "
+                    "watch a tag, remind you of what you wrote. You say in plain words what it does and when."
+                )
+                with empty("auto_awesome", "No Ganas yet", text):
+                    link_button("Write the first one", "/ganas/new", icon="add")
+                return
+            with ui.element("ul").classes("u-cards"):
+                for gana_id in order:
+                    self._rows[gana_id] = ui.element("li").classes("u-card u-gana")
+
+    def _due(self, gana: Gana) -> str:
+        if not gana.enabled:
+            return "Off: it runs only when you say so."
+        if gana.due_at is not None:
+            return f"Next: {moment_words(gana.due_at, self._ganas.now())}."
+        return "Waits for new notes." if gana.draft.reactive else "Runs only when you say so."
+
+    def _draw(self, gana: Gana, run: GanaRun | None, due: str, *, running: bool) -> None:
+        row, name = self._rows[gana.id], gana.draft.name
+        row.clear()
+        with row:
+            with ui.element("div").classes("u-row u-spread"):
+                with ui.element("div").classes("u-gana-head"):
+                    with ui.element("h2"):
+                        link(name, f"/ganas/{gana.id}")
+                    if running:
+                        chip("running", kind="good")
+                ui.switch(
+                    value=gana.enabled,
+                    on_change=lambda event: gana_work.switch(self._site, gana, on=bool(event.value)),
+                ).props["aria-label"] = f"{name} runs by itself"
+            with ui.element("p"):
+                words = self._ganas.describe(gana)
+                plain(f"{words[:1].upper()}{words[1:]}. ")
+                with ui.element("span").classes("u-muted"):
+                    plain(due)
+            self._draw_last(run)
+            self._lines[gana.id] = ui.label("").classes("u-muted u-small u-number")
+            with ui.element("div").classes("u-row u-wrap"):
+                if running:
+                    stop = button("Stop", icon="stop", on_click=lambda: gana_work.stop(self._site, gana.id))
+                    stop.props["aria-label"] = f"Stop {name}"
+                else:
+                    now = button(
+                        "Run now", icon="play_arrow", on_click=lambda: gana_work.run_now(self._site, gana)
+                    )
+                    now.props["aria-label"] = f"Run {name} now"
+                edit = link_button("Edit and history", f"/ganas/{gana.id}").props("flat")
+                edit.props["aria-label"] = f"Edit {name}, and its history"
+                gone = button("Delete", on_click=lambda: gana_work.delete(self._site, gana)).props("flat")
+                gone.props["aria-label"] = f"Delete {name}"
+
+    def _draw_last(self, run: GanaRun | None) -> None:
+        with ui.element("p").classes("u-muted u-small u-gana-last"):
+            if run is None:
+                plain("It has not run yet.")
+                return
+            when = moment_words(run.started_at, self._ganas.now())
+            figures = f" ({run_figures(run)})" if run.status != "running" else ""
+            plain(f"Last: {when} it {run_words(run)}{figures}. ")
+            if run.output:
+                plain(f"“{' '.join(run.output.split())[:300]}”")
+            elif run.status == "failed":
+                with ui.element("span").classes("u-error"):
+                    plain(run.detail)
