@@ -26,10 +26,43 @@ class CatalogueEntry(Entity):
     good_for: str
 
 
-class InstalledModel(Entity):
-    """A model whose files are complete on this machine.
+class RemoteModel(Entity):
+    """A model that OpenAI-compatible servers run; several may serve the same one."""
 
-    A model may be present in both formats (a converted wheel); at least one path is set.
+    urls: tuple[str, ...] = Field(min_length=1, max_length=64)
+    """Of each server, up to and with `/v1`."""
+    model: str = Field(min_length=1, max_length=500)
+    """The servers' own name for it."""
+    key_variable: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)
+    """The environment variable that holds the key. The key itself is never stored."""
+    jobs: int = Field(default=1, ge=1, le=1000)
+    """How many each server runs at once."""
+    priority: bool = False
+    """Whether the servers order requests by the field `priority`, smaller first."""
+
+    @property
+    def slots(self) -> int:
+        """Jobs at once, on all servers."""
+        return self.jobs * len(self.urls)
+
+
+class ServerState(Entity):
+    """What one server says of itself; `error` if it did not answer as it should."""
+
+    url: str
+    kind: str = ""
+    """`llama.cpp`, `vllm`, or whoever it says owns its models; empty if it does not."""
+    models: tuple[str, ...] = ()
+    jobs: int | None = None
+    """Jobs at once, if it says."""
+    context_tokens: int | None = None
+    error: str | None = None
+
+
+class InstalledModel(Entity):
+    """A model whose files are complete on this machine, or that servers run.
+
+    A model may be present in both formats (a converted wheel); at least one path is set, or `remote`.
     """
 
     name: str
@@ -40,6 +73,7 @@ class InstalledModel(Entity):
     mlx_path: Path | None = None
     """Folder with config.json, safetensors weights and tokenizer."""
     gguf_path: Path | None = None
+    remote: RemoteModel | None = None
     is_default: bool = False
 
 

@@ -12,7 +12,7 @@ class LoadedModel(Entity):
 
     name: str
     engine: str
-    """`llama.cpp`, `mlx` or `fake`."""
+    """`llama.cpp`, `mlx`, `remote` or `fake`."""
     context_tokens: int
     load_s: float
     memory_bytes: int
@@ -31,6 +31,8 @@ class RunnerJob(Entity):
     max_tokens: int
     stop: tuple[str, ...] = ()
     json_schema: dict[str, object] | None = None
+    tier: int = 4
+    """As this run begins, smaller is sooner: for a device that orders requests of several programs."""
     tooling: Tooling | None = None
     """Rendered by the model's own chat template. Calls come in its text, in a form that `domain.usecases.tool_calls`
     reads, and only with arguments that the tool's schema allows."""

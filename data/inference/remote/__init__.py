@@ -1,0 +1,1 @@
+"""Models that OpenAI-compatible servers run."""
