@@ -30,6 +30,13 @@ class ComposerChatController(ChatController):
         """None while the note has not been saved."""
         self.draft = Draft()
 
+    def twin(self) -> "ComposerChatController":
+        """The same conversation about the same draft, apart."""
+        twin = ComposerChatController(self._do, note_id=self.note_id, model=self._model, system=self._system)
+        twin._conversation, twin._path = self._conversation, self._path
+        twin.draft = self.draft
+        return twin
+
     def proposal(self, message_id: str | None = None) -> str:
         """Text for the draft, from the answer named or the last one: what stands in a fence if there is one, else the
         whole, without the numbers of citations. Raises `MessageNotFound`."""

@@ -1,6 +1,7 @@
 """How much may be sent to the server, and how slowly."""
 
 import asyncio
+import re
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -10,19 +11,33 @@ IDLE_S = 20.0
 """A body may pause for so long …"""
 WHOLE_S = 300.0
 """… and come for so long."""
+_UPLOAD = re.compile(r"/_nicegui/client/[^/]+/upload/\d+")
+"""Where a page takes files."""
 _LINGER_S = 2.0
 """A client that is still sending sees the refusal only if what it sends is read for a while."""
 _LINGER_BYTES = 32_000_000
+
+
+def _too_large(max_bytes: int) -> Refusal:
+    return Refusal(413, f"The request is too large: at most {max_bytes // 1_000_000} MB are taken.")
 
 
 class BodyLimit:
     """ASGI middleware: 413 before a body that says that it is too large, or in the middle of one that does not."""
 
     def __init__(
-        self, app: ASGIApp, max_bytes: int, *, idle_s: float = IDLE_S, whole_s: float = WHOLE_S
+        self,
+        app: ASGIApp,
+        max_bytes: int,
+        *,
+        max_upload_bytes: int | None = None,
+        idle_s: float = IDLE_S,
+        whole_s: float = WHOLE_S,
     ) -> None:
+        """`max_upload_bytes` is for the files that a page takes; without it they are as any other body."""
         self._app = app
         self._max_bytes = max_bytes
+        self._max_upload_bytes = max_upload_bytes or max_bytes
         self._idle_s = idle_s
         self._whole_s = whole_s
 
@@ -30,25 +45,19 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = _Body(self, scope, receive, send)
+        most = self._max_upload_bytes if _UPLOAD.fullmatch(scope["path"]) else self._max_bytes
+        body = _Body(self, most, scope, receive, send)
         length = header(scope, b"content-length")
-        if length and int(length) > self._max_bytes:
-            await body.refuse(self.too_large())
+        if length and int(length) > most:
+            await body.refuse(_too_large(most))
             return
         await self._app(scope, body.receive, body.send)
-
-    def too_large(self) -> Refusal:
-        return Refusal(413, f"The request is too large: at most {self._max_bytes // 1_000_000} MB are taken.")
 
     async def piece(self, receive: Receive, deadline: float) -> Message:
         """Raises `TimeoutError`."""
         now = asyncio.get_running_loop().time()
         async with asyncio.timeout(max(0.0, min(self._idle_s, deadline - now))):
             return await receive()
-
-    @property
-    def max_bytes(self) -> int:
-        return self._max_bytes
 
     @property
     def whole_s(self) -> float:
@@ -58,8 +67,11 @@ class BodyLimit:
 class _Body:
     """Of one request. Once refused, the application below is told that the client has gone, and is not heard."""
 
-    def __init__(self, limit: BodyLimit, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, limit: BodyLimit, max_bytes: int, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         self._limit = limit
+        self._max_bytes = max_bytes
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -81,8 +93,8 @@ class _Body:
         if message["type"] == "http.request":
             self._bytes += len(message.get("body", b""))
             self._more = message.get("more_body", False)
-            if self._bytes > self._limit.max_bytes:
-                return await self.refuse(self._limit.too_large())
+            if self._bytes > self._max_bytes:
+                return await self.refuse(_too_large(self._max_bytes))
         return message
 
     async def send(self, message: Message) -> None:

@@ -25,6 +25,8 @@ class ServerOptions:
     token: str | None = None
     """Without it nobody is let in; none on loopback."""
     max_body_bytes: int = 10 * MB
+    max_upload_bytes: int = 102 * MB
+    """Of files that a page takes, with what the browser puts around them."""
     max_connections: int = 1000
 
     @property

@@ -23,6 +23,11 @@ from presentation.web.gana_page import page_gana, page_new_gana
 from presentation.web.ganas import page_ganas
 from presentation.web.live_answers import LiveAnswers
 from presentation.web.models import page_models
+from presentation.web.notes_editor import page_note
+from presentation.web.notes_graph import page_graph
+from presentation.web.notes_import import page_import
+from presentation.web.notes_manases import page_manases
+from presentation.web.notes_page import page_find_note, page_notes
 from presentation.web.notices import sentence
 from presentation.web.pulls import Pulls
 from presentation.web.scheduler import page_scheduler
@@ -42,6 +47,12 @@ def _pages(site: Site) -> None:
     """Every page, one a line."""
     _page(site, "/", "Chat", page_chat, wide=True)
     _page(site, "/c/{conversation_id}", "Chat", page_chat, place="/", wide=True)
+    _page(site, "/notes", "Notes", page_notes)
+    _page(site, "/notes/find", "Notes", page_find_note, place="/notes")
+    _page(site, "/notes/manases", "Manases", page_manases, place="/notes")
+    _page(site, "/notes/import", "Import notes", page_import, place="/notes")
+    _page(site, "/notes/graph", "Concepts", page_graph, place="/notes")
+    _page(site, "/notes/{note_id}", "Note", page_note, place="/notes", wide=True)
     _page(site, "/deck", "Deck", page_deck)
     _page(site, "/scheduler", "Scheduler", page_scheduler)
     _page(site, "/ganas", "Ganas", page_ganas)
@@ -71,6 +82,7 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         theme.HEAD
         + _asset("uniun.css")
         + _asset("chat.css")
+        + _asset("notes.css")
         + _asset("producers.css")
         + _asset("scheduler.css")
         + _asset("shell.js")

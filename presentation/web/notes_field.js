@@ -35,10 +35,10 @@ export default {
     },
   },
   mounted() {
+    this.onFocus = () => this.$emit("look", this.serial === this.sent && this.state === "saved");
     if (this.readonly) return;
     this.retry = setInterval(this.flush, RETRY_MS);
     this.onHide = () => document.visibilityState === "hidden" && this.flush(true);
-    this.onFocus = () => this.$emit("look", this.serial === this.sent && this.state === "saved");
     document.addEventListener("visibilitychange", this.onHide);
     window.addEventListener("focus", this.onFocus);
     this.offerDraft();
@@ -104,6 +104,9 @@ export default {
     },
     conflict() {
       this.state = "conflict";
+    },
+    check() {
+      this.onFocus();
     },
     load(title, text, seen) {
       const area = this.$refs.area;

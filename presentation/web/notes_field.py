@@ -8,6 +8,7 @@ from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from domain.entities.note import Note
+from domain.usecases.notes import UNTITLED
 
 LONGEST_TEXT = 250_000
 """Characters that can be edited in a browser: what is sent to the server in one message has a limit of a megabyte."""
@@ -38,7 +39,7 @@ class NoteField(Element, component="notes_field.js"):
         note: Note,
         *,
         on_edit: Callable[[Edit], Awaitable[None]],
-        on_draft: Callable[[bool], None],
+        on_draft: Callable[[bool], Awaitable[None]],
         on_look: Callable[[bool], Awaitable[None]],
     ) -> None:
         """`on_draft` is told whether the note is still what the draft found was typed into; `on_look`, when the user
@@ -46,7 +47,7 @@ class NoteField(Element, component="notes_field.js"):
         super().__init__()
         too_long = len(note.text) > LONGEST_TEXT
         self._props["note"] = note.id
-        self._props["initialTitle"] = note.title
+        self._props["initialTitle"] = "" if is_blank(note) else note.title
         self._props["initialText"] = note.text[:LONGEST_TEXT]
         self._props["seen"] = note.content_hash
         self._props["limit"] = LONGEST_TEXT
@@ -59,8 +60,8 @@ class NoteField(Element, component="notes_field.js"):
         async def looked(event: GenericEventArguments) -> None:
             await on_look(event.args is True)
 
-        def found(event: GenericEventArguments) -> None:
-            on_draft(isinstance(event.args, dict) and event.args.get("unchanged") is True)
+        async def found(event: GenericEventArguments) -> None:
+            await on_draft(isinstance(event.args, dict) and event.args.get("unchanged") is True)
 
         self.on("edit", edited)
         self.on("look", looked)
@@ -87,6 +88,14 @@ class NoteField(Element, component="notes_field.js"):
         """Shows the note as it is now, and forgets what was typed."""
         self.run_method("load", note.title, note.text[:LONGEST_TEXT], note.content_hash)
 
+    def forget(self) -> None:
+        """What is kept in the browser goes."""
+        self.run_method("forget")
+
+    def check(self) -> None:
+        """Has `on_look` called."""
+        self.run_method("check")
+
     def resend(self) -> None:
         """Sends what stands there, as if it had just been typed."""
         self.run_method("resend")
@@ -103,6 +112,11 @@ class NoteField(Element, component="notes_field.js"):
     async def apply(self, serial: int, text: str, cursor: int) -> bool:
         """Puts this text in the place of the old one; false if something was typed after `serial`."""
         return await self.run_method("apply", serial, text, cursor, timeout=_ANSWER_S) is True
+
+
+def is_blank(note: Note) -> bool:
+    """Begun, and not written."""
+    return note.title == UNTITLED and not note.text
 
 
 def _edit(said: object) -> Edit | None:

@@ -1,5 +1,7 @@
 """Saves what is typed into a note, one save at a time, and never over somebody else's change."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
 from domain.entities.note import Note
@@ -24,32 +26,24 @@ class Field(Protocol):
 
 
 class NoteSaver:
-    """Of one page. `note` is what was last loaded or saved here; `theirs` is set while there is a conflict."""
+    """Of one page. `note` is what was last loaded or saved here; `theirs` is the other version while there is a conflict."""
 
-    def __init__(self, notes: NotesController, note: Note) -> None:
+    def __init__(self, notes: NotesController, note: Note, field: Field) -> None:
         self._notes = notes
+        self._field = field
+        self._turn = asyncio.Lock()
+        self._newest: Edit | None = None
         self.note = note
         self.theirs: Note | None = None
-        self.mine: Edit | None = None
-        self._newest: Edit | None = None
-        self._saving = False
 
-    async def take(self, edit: Edit, field: Field) -> bool:
-        """Saves the newest of what has been taken meanwhile. Whether something was saved."""
+    async def take(self, edit: Edit) -> bool:
+        """Saves it, unless a newer one comes before its turn. Whether something was saved."""
         self._newest = edit
-        if self._saving or self.theirs is not None:
-            return False
-        self._saving = True
-        saved = False
-        try:
-            while (newest := self._newest) is not None and self.theirs is None:
-                self._newest = None
-                saved = await self._save(newest, field) or saved
-        finally:
-            self._saving = False
-        return saved
+        async with self._turn:
+            newest, self._newest = self._newest, None
+            return newest is not None and self.theirs is None and await self._save(newest)
 
-    async def _save(self, edit: Edit, field: Field) -> bool:
+    async def _save(self, edit: Edit) -> bool:
         try:
             self.note = await self._notes.change(
                 self.note.id,
@@ -59,49 +53,66 @@ class NoteSaver:
                 seen=self.note.content_hash,
             )
         except NoteChanged:
-            now = (await self._notes.show(self.note.id)).note
+            now = await self._now()
             if (now.title, now.text) != (edit.title, edit.text):
-                self.mine, self.theirs = edit, now
-                field.conflict()
+                self.theirs = now
+                self._field.conflict()
                 return False
             self.note = now
         except UniunError as error:
-            field.failed(sentence(error))
+            self._field.failed(sentence(error))
             return False
-        field.saved(edit.serial, self.note)
+        except Exception as error:  # noqa: BLE001 - the text is in the browser still; the user must learn that it is nowhere else
+            self._field.failed(sentence(error))
+            return False
+        self._field.saved(edit.serial, self.note)
         return True
 
-    async def look(self, field: Field, *, all_saved: bool) -> bool:
+    async def retag(self, add: Sequence[str], remove: Sequence[str]) -> None:
+        """Changes the tags that are not written in the text. Raises `InvalidRequest`, `NoteChanged`."""
+        async with self._turn:
+            kept = [tag for tag in self._notes.own_tags(self.note) if tag not in remove]
+            self.note = await self._notes.change(
+                self.note.id, tags=[*kept, *add], seen=self.note.content_hash
+            )
+
+    async def look(self, *, all_saved: bool) -> bool:
         """The note may have been changed elsewhere: if nothing is typed here, it is shown as it is now. Whether it was."""
-        if not all_saved or self._saving or self.theirs is not None:
-            return False
-        now = (await self._notes.show(self.note.id)).note
-        if now.content_hash == self.note.content_hash:
-            return False
-        self.note = now
-        field.load(now)
-        return True
+        async with self._turn:
+            if not all_saved or self._newest is not None or self.theirs is not None:
+                return False
+            now = await self._now()
+            if now.content_hash == self.note.content_hash:
+                return False
+            loaded = (now.title, now.text) != (self.note.title, self.note.text)
+            self.note = now
+            if loaded:
+                self._field.load(now)
+            return True
 
-    async def draft_of_another(self) -> None:
-        """A draft was found that was typed into what the note is no longer."""
-        self.theirs = (await self._notes.show(self.note.id)).note
+    async def found_draft(self) -> None:
+        """The field holds a draft that was typed into what the note is no longer."""
+        self.theirs = await self._now()
 
     # -- the ways out of a conflict
 
-    def keep_mine(self, field: Field) -> None:
+    def keep_mine(self) -> None:
         """What stands in the field becomes the note; the other's text is in nothing any more."""
         assert self.theirs is not None
-        self.note, self.theirs, self.mine = self.theirs, None, None
-        field.resend()
+        self.note, self.theirs = self.theirs, None
+        self._field.resend()
 
-    def take_theirs(self, field: Field) -> None:
+    def take_theirs(self) -> None:
         """What was typed here goes."""
         assert self.theirs is not None
-        self.note, self.theirs, self.mine = self.theirs, None, None
-        field.load(self.note)
+        self.note, self.theirs = self.theirs, None
+        self._field.load(self.note)
 
-    async def keep_both(self, mine: Edit, field: Field) -> Note:
+    async def keep_both(self, mine: Edit) -> Note:
         """What was typed here becomes another note."""
         copy = await self._notes.add(mine.text, title=f"{mine.title} (my version)")
-        self.take_theirs(field)
+        self.take_theirs()
         return copy
+
+    async def _now(self) -> Note:
+        return (await self._notes.show(self.note.id)).note

@@ -1,0 +1,158 @@
+"""The chat beside the editor: it knows the draft, and its answers can go into it."""
+
+from nicegui import ui
+
+from domain.entities.conversation import ChatMessage, Draft
+from domain.entities.llm import LlmTaskKind
+from domain.errors import ConversationNotFound, InvalidRequest, UniunError
+from presentation.web.chat_thread import Thread, ThreadActions
+from presentation.web.composer import Composer
+from presentation.web.live_answers import LiveAnswer
+from presentation.web.notes_field import NoteField, Standing
+from presentation.web.notices import tell, tell_error
+from presentation.web.parts import button
+from presentation.web.shell import plain
+from presentation.web.site import Site
+from presentation.web.waiting import waiting_words
+
+LOOK_S = 0.2
+
+
+class ComposerPanel:
+    """One conversation about one note. `on_begun` is told its id once it is kept."""
+
+    def __init__(self, site: Site, note_id: str, field: NoteField) -> None:
+        self._site = site
+        self._note_id = note_id
+        self._field = field
+        self._chat = site.faces.composer_chat(note_id, None)
+        self._live: LiveAnswer | None = None
+
+    async def draw(self, conversation_id: str) -> None:
+        """The conversation named, if there is one; else a new one."""
+        await self._begin(conversation_id)
+        self._thread = Thread(
+            ThreadActions(retry=self._retry, edit=self._edit, branch=self._branch, sibling=self._sibling)
+        )
+        with ui.element("div").classes("u-row u-wrap u-into-note") as self._into:
+            button("Insert into note", icon="south_west", on_click=lambda: self._put(replace=False))
+            button("Replace selection", icon="find_replace", on_click=lambda: self._put(replace=True))
+        self._spoken = plain("").classes("u-hidden").props("role=status aria-live=polite")
+        self._composer = Composer(f"note/{self._note_id}", "Ask about this note")
+        self._composer.on_send(self._send)
+        self._composer.on_stop(lambda: self._site.answers.stop(self._chat.conversation.id))
+        self._timer = ui.timer(LOOK_S, self._look, active=False)
+        await self._refresh()
+        self._site.changes.on("conversations", self._refresh)
+
+    def look_at(self) -> None:
+        """The user turned to it."""
+        self._site.enter_surface(LlmTaskKind.CHAT, self._chat.conversation.id)
+
+    # -- what is shown
+
+    async def _begin(self, conversation_id: str) -> None:
+        try:
+            if conversation_id:
+                await self._chat.open(conversation_id)
+                return
+        except ConversationNotFound:
+            tell("The conversation of this address is gone; here is a new one.")
+        await self._chat.begin()
+
+    async def _refresh(self) -> None:
+        live = self._site.answers.of(self._chat.conversation.id)
+        if self._chat.path or (live is not None and live.begun is not None):
+            try:
+                await self._chat.open(self._chat.conversation.id)
+            except ConversationNotFound:
+                await self._chat.begin()
+        self._attach(self._site.answers.of(self._chat.conversation.id))
+
+    def _attach(self, live: LiveAnswer | None) -> None:
+        ended, self._live = self._live if live is not self._live else None, live
+        self._thread.show(self._chat.path, live)
+        self._composer.busy(live is not None)
+        self._timer.active = live is not None
+        answered = any(
+            shown.message.role == "assistant" and shown.message.content for shown in self._chat.path
+        )
+        self._into.set_visibility(answered and live is None)
+        if live is None:
+            self._thread.say("")
+        if ended is not None and ended.ended:
+            self._spoken.text = "The answer is there." if ended.text else "The answer ended."
+
+    def _look(self) -> None:
+        if self._live is not None:
+            snapshot = self._site.faces.scheduler.snapshot()
+            self._thread.say(waiting_words(self._live, snapshot, self._site.now() - self._live.asked_at))
+
+    # -- what the user does
+
+    async def _send(self, text: str, editing: str | None) -> None:
+        try:
+            self._chat.draft = _draft(await self._field.current())
+            answers = self._site.answers
+            live = answers.edit(self._chat, editing, text) if editing else answers.send(self._chat, text)
+        except (UniunError, TimeoutError) as error:
+            self._composer.refused()
+            tell_error(error)
+            return
+        client = ui.context.client
+
+        def taken(first: int) -> None:
+            if live.begun is not None or live.ended:
+                unwatch()
+                with client:
+                    self._taken(live)
+
+        unwatch = live.watch(taken)
+        self._attach(live)
+
+    def _taken(self, live: LiveAnswer) -> None:
+        if live.begun is None:
+            self._composer.refused()
+            tell_error(InvalidRequest(live.error or "The question could not be asked. Try again."))
+            return
+        self._composer.accepted(f"note/{self._note_id}")
+        ui.navigate.history.replace(f"/notes/{self._note_id}?chat={live.conversation_id}")
+
+    async def _put(self, *, replace: bool) -> None:
+        """The last answer into the note, at the cursor or in the place of what is selected."""
+        standing = await self._field.current()
+        start, end = standing.selection
+        if replace and start == end:
+            tell("Select the words in the note that the answer shall replace.")
+            return
+        draft = _draft(standing)
+        self._chat.draft = draft if replace else draft.model_copy(update={"selection": (end, end)})
+        new = self._chat.with_proposal()
+        cursor = new.selection[1] if new.selection is not None else len(new.text)
+        if not await self._field.apply(standing.serial, new.text, cursor):
+            tell("You were typing at that moment; try once more.")
+
+    async def _retry(self, message: ChatMessage) -> None:
+        self._chat.draft = _draft(await self._field.current())
+        self._attach(self._site.answers.retry(self._chat, message.id))
+
+    def _edit(self, message: ChatMessage) -> None:
+        self._composer.edit(message.id, message.content)
+
+    async def _branch(self, message: ChatMessage) -> None:
+        self._nothing_runs()
+        await self._chat.branch(message.id)
+        self._site.changes.tell("conversations")
+
+    async def _sibling(self, message_id: str) -> None:
+        self._nothing_runs()
+        await self._chat.show_sibling(message_id)
+        self._site.changes.tell("conversations")
+
+    def _nothing_runs(self) -> None:
+        if self._live is not None:
+            raise InvalidRequest("An answer is on its way. Wait for it, or stop it.")
+
+
+def _draft(standing: Standing) -> Draft:
+    return Draft(title=standing.title, text=standing.text, selection=standing.selection)

@@ -1,0 +1,220 @@
+"""One note: written, looked at, talked about."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from nicegui import ui
+from nicegui.element import Element
+
+from domain.entities.llm import LlmTaskKind
+from domain.entities.note import NoteDetails
+from domain.errors import NoteNotFound, UniunError
+from presentation.web.live_markdown import LiveMarkdown
+from presentation.web.notes_about import NoteAbout
+from presentation.web.notes_composer import ComposerPanel
+from presentation.web.notes_conflict import ConflictBanner
+from presentation.web.notes_field import Edit, NoteField, is_blank
+from presentation.web.notes_list import ask_to_delete
+from presentation.web.notes_markdown import note_html
+from presentation.web.notes_saver import NoteSaver
+from presentation.web.notices import tell
+from presentation.web.parts import link
+from presentation.web.shell import plain
+from presentation.web.site import Site
+
+_SLOW_TEXT = 20_000
+"""Characters; longer ones are rendered in a thread."""
+_MODES = {"write": "Write", "both": "Side by side", "preview": "Preview"}
+
+
+async def page_note(site: Site, note_id: str, chat: str = "") -> None:
+    """`chat` is the conversation that is open beside it."""
+    details = await site.faces.notes.show(note_id)
+    if details.note.id != note_id:
+        ui.navigate.to(f"/notes/{details.note.id}")
+        return
+    page = NotePage(site, details)
+    await page.draw(chat)
+
+
+class NotePage:
+    """Wires field, saver, preview and the panel beside them."""
+
+    def __init__(self, site: Site, details: NoteDetails) -> None:
+        self._site = site
+        self._note = details.note
+        self._mode = "write"
+        self._deleted = False
+
+    async def draw(self, chat: str) -> None:
+        note, site = self._note, self._site
+        ui.page_title(f"{note.title} · UNIUN")
+        with ui.element("div").classes("u-note-page"):
+            with ui.element("section").classes("u-note-main").props('aria-label="Note"'):
+                self._head()
+                self._field = NoteField(
+                    note, on_edit=self._edited, on_draft=self._draft_found, on_look=self._looked
+                )
+                self._saver = NoteSaver(site.faces.notes, note, self._field)
+                self._conflict = ConflictBanner(self._saver, self._field, self._settled)
+                self._conflict.box.move(target_index=1)
+                with ui.element("div").classes("u-note-body") as self._body:
+                    self._field.move(self._body)
+                    with (
+                        ui.element("div")
+                        .classes("u-note-preview")
+                        .props('tabindex=0 role=region aria-label="Preview"')
+                    ):
+                        self._preview = LiveMarkdown()
+            with ui.element("aside").classes("u-note-side").props('aria-label="About this note"'):
+                await self._side(chat)
+        self._use_mode("write")
+        site.changes.on("notes", self._changed)
+        site.changes.on("manases", self._about.refresh)
+        if is_blank(note):
+            ui.context.client.on_delete(self._drop_blank)
+
+    def _head(self) -> None:
+        with ui.element("header").classes("u-note-head"):
+            with ui.element("h1").classes("u-hidden"):
+                plain("Note")
+            link("All notes", "/notes").classes("u-grow")
+            self._modes = {
+                mode: _toggle(text, partial(self._use_mode, mode)) for mode, text in _MODES.items()
+            }
+            with (
+                ui.element("button")
+                .classes("u-icon-button")
+                .props('type=button aria-label="Delete this note" title="Delete this note"')
+                .on("click", self._delete, args=[])
+            ):
+                ui.icon("delete_outline")
+
+    async def _side(self, chat: str) -> None:
+        with ui.element("div").classes("u-note-tabs"):
+            self._tabs = {
+                "about": _toggle("About", lambda: self._turn_to("about")),
+                "chat": _toggle("Chat", lambda: self._turn_to("chat")),
+            }
+        with ui.element("div").classes("u-note-about") as about:
+            self._about = NoteAbout(self._site, self._saver, self._field)
+            await self._about.refresh()
+        with ui.element("div").classes("u-note-chat") as panel:
+            self._panel = ComposerPanel(self._site, self._note.id, self._field)
+            await self._panel.draw(chat)
+        self._sides = {"about": about, "chat": panel}
+        self._turn_to("chat" if chat else "about")
+
+    # -- what is looked at
+
+    def _turn_to(self, side: str) -> None:
+        for name, element in self._sides.items():
+            element.set_visibility(name == side)
+            _press(self._tabs[name], name == side)
+        if side == "chat":
+            self._panel.look_at()
+        else:
+            self._site.enter_surface(LlmTaskKind.EXTRACT, self._note.id)
+
+    def _use_mode(self, mode: str) -> None:
+        self._mode = mode
+        for name, toggle in self._modes.items():
+            _press(toggle, name == mode)
+        self._body.classes(replace=f"u-note-body u-mode-{mode}")
+        if mode != "write":
+            self._field.check()
+            return self._render_soon()
+        return None
+
+    def _render_soon(self) -> None:
+        ui.timer(0, self._render_current, once=True)
+
+    async def _render_current(self) -> None:
+        try:
+            text = (await self._field.current()).text
+        except TimeoutError:
+            text = self._saver.note.text
+        await self._render(text)
+
+    async def _render(self, text: str) -> None:
+        if self._mode == "write":
+            return
+        html = note_html(text) if len(text) < _SLOW_TEXT else await asyncio.to_thread(note_html, text)
+        self._preview.patch(0, [html or "<p>Nothing is written yet.</p>"])
+
+    # -- what is typed
+
+    async def _edited(self, edit: Edit) -> None:
+        self._about.reading.typed()
+        saved = await self._saver.take(edit)
+        await self._render(edit.text)
+        self._conflict.show()
+        if saved:
+            ui.page_title(f"{self._saver.note.title} · UNIUN")
+            self._site.changes.tell("notes")
+
+    async def _draft_found(self, unchanged: bool) -> None:
+        if unchanged:
+            tell("What had not been saved was still in this browser. It is back.")
+        else:
+            await self._saver.found_draft()
+            self._conflict.show(draft=True)
+
+    async def _looked(self, all_saved: bool) -> None:
+        if self._deleted:
+            return
+        try:
+            if await self._saver.look(all_saved=all_saved):
+                await self._about.refresh()
+                await self._render(self._saver.note.text)
+        except NoteNotFound:
+            self._gone()
+
+    async def _changed(self) -> None:
+        """Here or on another page."""
+        self._field.check()
+        try:
+            await self._about.refresh()
+        except NoteNotFound:
+            self._gone()
+
+    async def _settled(self) -> None:
+        """A conflict ended."""
+        self._site.changes.tell("notes")
+        await self._about.refresh()
+
+    # -- its end
+
+    async def _delete(self) -> None:
+        if not await ask_to_delete(self._saver.note.title):
+            return
+        self._deleted = True
+        await self._site.faces.notes.delete(self._note.id)
+        self._field.forget()
+        self._site.changes.tell("notes")
+        ui.navigate.to("/notes")
+
+    def _gone(self) -> None:
+        if not self._deleted:
+            self._deleted = True
+            self._field.failed("the note was deleted elsewhere. Copy your text, or type it into a new note.")
+
+    async def _drop_blank(self) -> None:
+        """Begun, and left without a word."""
+        try:
+            if is_blank((await self._site.faces.notes.show(self._note.id)).note):
+                await self._site.faces.notes.delete(self._note.id)
+                self._site.changes.tell("notes")
+        except UniunError:
+            return
+
+
+def _toggle(text: str, on_click: Callable[[], object]) -> Element:
+    with ui.element("button").classes("u-toggle").props("type=button").on("click", on_click, args=[]) as made:
+        plain(text)
+    return made
+
+
+def _press(toggle: Element, pressed: bool) -> None:
+    toggle.props["aria-pressed"] = "true" if pressed else "false"

@@ -1,0 +1,271 @@
+"""A picture of the concepts, and the same as a list."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from nicegui import ui
+from nicegui.events import EChartPointClickEventArguments, GenericEventArguments
+
+from domain.entities.knowledge import Concept, Neighbourhood, Relation
+from presentation.web.notes_about import concept_query
+from presentation.web.parts import button, link, link_button
+from presentation.web.shell import empty, heading, plain
+from presentation.web.site import Site
+
+MOST = 150
+"""Concepts of one picture: more is a hairball, and slow on a small machine."""
+_COLOURS = ("#2a9d8f", "#7b6cd9", "#d0782f", "#3f83d1", "#b8528f", "#7c9a2e", "#c2504f")
+_OTHER = "#7d878b"
+_LABELLED = 40
+_MOST_NOTES = 50
+
+
+async def page_graph(site: Site, name: str = "", manas: str = "") -> None:
+    """Around one concept, or the most named ones, of all notes or of a Manas."""
+    with heading("Concepts"):
+        link_button("All notes", "/notes").props("flat")
+    await GraphPage(site, name[:200], manas[:200]).draw()
+
+
+class GraphPage:
+    def __init__(self, site: Site, name: str, manas: str) -> None:
+        self._site = site
+        self._name = name
+        self._manas = manas
+        self._graph = Neighbourhood(concepts=(), relations=())
+
+    async def draw(self) -> None:
+        manases = await self._site.faces.manases.list()
+        manas = next((each for each in manases if each.id == self._manas), None)
+        with ui.element("div").classes("u-note-filters").props('role=search aria-label="Concepts"'):
+            search = ui.element("input").classes("u-input u-grow").props("type=search maxlength=200")
+            search.props["placeholder"] = search.props["aria-label"] = "Look around a concept"
+            search.props["value"] = self._name
+            search.on("keydown.enter", self._look_around, js_handler="(e) => emit(e.target.value)")
+            with (
+                ui.element("select")
+                .classes("u-select")
+                .on("change", self._use_manas, js_handler="(e) => emit(e.target.value)") as select
+            ):
+                select.props["aria-label"] = "Manas"
+                for value, shown in (("", "All notes"), *((each.id, each.name) for each in manases)):
+                    with ui.element("option") as option:
+                        plain(shown)
+                    option.props["value"] = value
+                    if manas is not None and value == manas.id:
+                        option.props("selected")
+        knowledge = self._site.faces.knowledge
+        if self._name:
+            self._graph = await knowledge.graph(self._name, hops=1, limit=MOST)
+        else:
+            self._graph = await knowledge.graph(manas_id=manas.id if manas is not None else None, limit=MOST)
+        if not self._graph.concepts:
+            self._draw_empty()
+            return
+        self._draw_graph()
+
+    def _draw_empty(self) -> None:
+        if self._name:
+            with empty(
+                "search_off",
+                f"Nothing is called “{self._name[:80]}”",
+                "Try another name, or see all concepts.",
+            ):
+                link_button("All concepts", "/notes/graph")
+        else:
+            with empty(
+                "hub", "No concepts yet", "They appear when the model has read notes. That goes on by itself."
+            ):
+                link_button("To the notes", "/notes")
+
+    def _draw_graph(self) -> None:
+        types = _types(self._graph.concepts)
+        count = len(self._graph.concepts)
+        with ui.element("p").classes("u-muted u-small"):
+            plain(
+                f"The {MOST} most named concepts; more would not be readable. Choose a Manas, or look around one concept."
+                if count >= MOST
+                else f"{count} concepts, {len(self._graph.relations)} relations. The larger, the more notes name it."
+            )
+        with ui.element("div").classes("u-row u-wrap u-between"):
+            with ui.element("ul").classes("u-chips").props('aria-label="Colours"'):
+                for kind, colour in types.items():
+                    with ui.element("li").classes("u-chip"):
+                        ui.element("span").classes("u-dot").style(f"background: {colour}").props(
+                            "aria-hidden=true"
+                        )
+                        plain(kind)
+            with ui.element("div").classes("u-row"):
+                self._zoom_button("Zoom in", "add", 1.4)
+                self._zoom_button("Zoom out", "remove", 1 / 1.4)
+        with ui.element("div").classes("u-graph-area"):
+            # Screen readers and keys have the list below, which says the same.
+            self._chart = ui.echart(
+                _options(self._graph, types), on_point_click=self._clicked, renderer="svg"
+            )
+            self._chart.classes("u-graph").props("aria-hidden=true")
+            self._detail = ui.element("aside").classes("u-card u-stack u-graph-detail")
+            self._detail.props('aria-label="Concept" role=region aria-live=polite')
+            with self._detail:
+                plain("Choose a concept in the picture or in the list to see its notes.").classes("u-muted")
+        with ui.element("details").classes("u-card"):
+            with ui.element("summary"):
+                plain("The same as a list")
+            self._draw_list()
+
+    def _zoom_button(self, label: str, icon: str, factor: float) -> None:
+        def zoom() -> None:
+            self._chart.run_chart_method(
+                "dispatchAction", {"type": "graphRoam", "seriesIndex": 0, "zoom": factor}
+            )
+
+        with (
+            ui.element("button")
+            .classes("u-icon-button")
+            .props("type=button")
+            .on("click", zoom, args=[]) as made
+        ):
+            ui.icon(icon)
+        made.props["aria-label"] = made.props["title"] = label
+
+    def _draw_list(self) -> None:
+        with ui.element("table").classes("u-table"):
+            with ui.element("thead"), ui.element("tr"):
+                for title in ("Concept", "Type", "Notes"):
+                    with ui.element("th").props("scope=col"):
+                        plain(title)
+            with ui.element("tbody"):
+                for concept in self._graph.concepts:
+                    with ui.element("tr"):
+                        with ui.element("td"):
+                            self._list_button(concept)
+                        with ui.element("td"):
+                            plain(concept.type)
+                        with ui.element("td").classes("u-number"):
+                            plain(str(concept.note_count))
+
+    def _list_button(self, concept: Concept) -> None:
+        async def choose() -> None:
+            await self._show(concept)
+
+        with ui.element("button").classes("u-link").props("type=button").on("click", choose, args=[]):
+            plain(concept.name)
+
+    # -- what the user does
+
+    def _look_around(self, event: GenericEventArguments) -> None:
+        name = str(event.args or "").strip()[:200]
+        ui.navigate.to(f"/notes/graph?{concept_query(name)}" if name else "/notes/graph")
+
+    def _use_manas(self, event: GenericEventArguments) -> None:
+        ui.navigate.to(f"/notes/graph?manas={str(event.args or '')[:200]}" if event.args else "/notes/graph")
+
+    async def _clicked(self, event: EChartPointClickEventArguments) -> None:
+        chosen = event.data.get("id") if isinstance(event.data, dict) else None
+        for concept in self._graph.concepts:
+            if concept.id == chosen:
+                await self._show(concept)
+
+    async def _show(self, concept: Concept) -> None:
+        notes = await self._site.faces.knowledge.notes_naming(concept.id, _MOST_NOTES)
+        relations = [one for one in self._graph.relations if concept.id in (one.source.id, one.target.id)]
+        self._detail.clear()
+        with self._detail:
+            with ui.element("h2"):
+                plain(concept.name)
+            also = f"; also {', '.join(concept.aliases[:5])}" if concept.aliases else ""
+            plain(f"{concept.type}{also}").classes("u-muted u-small")
+            with ui.element("h3"):
+                plain("Notes" if notes else "No note names it any more")
+            with ui.element("ul").classes("u-plain-list"):
+                for note in notes:
+                    with ui.element("li"):
+                        link(note.title, f"/notes/{note.id}")
+            _draw_relations(relations)
+            button(
+                "Look around it",
+                icon="hub",
+                on_click=lambda: ui.navigate.to(f"/notes/graph?{concept_query(concept.name)}"),
+            )
+
+
+def _draw_relations(relations: Sequence[Relation]) -> None:
+    if not relations:
+        return
+    with ui.element("h3"):
+        plain("What notes say of it")
+    with ui.element("ul").classes("u-plain-list u-small"):
+        for one in relations[:20]:
+            with ui.element("li"):
+                plain(f"{one.source.name} {one.verb} {one.target.name}")
+
+
+def _types(concepts: Sequence[Concept]) -> dict[str, str]:
+    """Type to colour, most frequent first; the rare ones share one."""
+    counts = Counter(concept.type for concept in concepts)
+    types = {kind: colour for (kind, _), colour in zip(counts.most_common(), _COLOURS, strict=False)}
+    return types if len(counts) <= len(types) else {**types, "other": _OTHER}
+
+
+def _options(graph: Neighbourhood, types: dict[str, str]) -> dict[str, Any]:
+    largest = max(concept.note_count for concept in graph.concepts)
+    kinds = list(types)
+    labelled = {concept.id for concept in graph.concepts[:_LABELLED]}
+    nodes = [
+        {
+            "id": concept.id,
+            "name": concept.name,
+            "symbolSize": 10 + 30 * (concept.note_count / max(1, largest)) ** 0.5,
+            "category": kinds.index(concept.type) if concept.type in types else len(kinds) - 1,
+            "label": {"show": concept.id in labelled},
+        }
+        for concept in graph.concepts
+    ]
+    seen: dict[tuple[str, str], str] = {}
+    for one in graph.relations:
+        seen.setdefault((one.source.id, one.target.id), one.verb)
+    edges = [
+        {"source": source, "target": target, "label": {"formatter": _plain_label(verb)}}
+        for (source, target), verb in seen.items()
+    ]
+    return {
+        "animation": False,
+        "series": [
+            {
+                "type": "graph",
+                "layout": "force",
+                "force": {
+                    "repulsion": 130,
+                    "edgeLength": [40, 130],
+                    "gravity": 0.12,
+                    "layoutAnimation": False,
+                },
+                "roam": True,
+                "scaleLimit": {"min": 0.3, "max": 8},
+                "categories": [
+                    {"name": kind, "itemStyle": {"color": colour}} for kind, colour in types.items()
+                ],
+                "data": nodes,
+                "edges": edges,
+                "edgeSymbol": ["none", "arrow"],
+                "edgeSymbolSize": 6,
+                "edgeLabel": {"show": False},
+                "label": {
+                    "show": True,
+                    "position": "right",
+                    "fontSize": 12,
+                    "overflow": "truncate",
+                    "width": 130,
+                },
+                "labelLayout": {"hideOverlap": True},
+                "lineStyle": {"color": "#8a9499", "opacity": 0.55, "width": 1, "curveness": 0.08},
+                "emphasis": {"focus": "adjacency", "label": {"show": True}, "edgeLabel": {"show": True}},
+            }
+        ],
+    }
+
+
+def _plain_label(text: str) -> str:
+    """A formatter's own signs are no text."""
+    return text.replace("{", "(").replace("}", ")")

@@ -1,0 +1,233 @@
+"""Files become notes: from a folder of this machine, or through the browser."""
+
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from pathlib import Path
+
+from nicegui import ui
+from nicegui.events import MultiUploadEventArguments
+
+from domain.entities.note import ImportProblem, ImportProgress, ImportReport
+from domain.errors import InvalidRequest
+from presentation.web.errands import Errand, Tell
+from presentation.web.notices import sentence, tell_error
+from presentation.web.parts import button, chip, link_button, main_button
+from presentation.web.shell import heading, plain
+from presentation.web.site import Site
+
+KEY = "import"
+UPLOAD_BYTES = 100_000_000
+UPLOAD_FILES = 1_000
+LOOK_S = 0.3
+_MOST_PROBLEMS = 300
+Import = Callable[[Callable[[ImportProgress], None]], Awaitable[ImportReport]]
+
+
+async def page_import(site: Site, samples: str = "") -> None:
+    """One import at a time, whichever page began it; it goes on when the page is closed."""
+    with heading("Import notes"):
+        link_button("All notes", "/notes").props("flat")
+    page = ImportPage(site)
+    page.draw()
+    if samples and site.errands.get(KEY) is None:
+        page.begin(site.faces.notes.import_samples)
+        ui.navigate.history.replace("/notes/import")
+
+
+class ImportPage:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._notes = site.faces.notes
+        self._seen: tuple[Errand | None, int] | None = None
+
+    def draw(self) -> None:
+        with ui.element("div").classes("u-stack").props("role=status aria-live=polite") as self._state:
+            pass
+        with ui.element("div").classes("u-stack") as self._ways:
+            with ui.element("p").classes("u-muted"):
+                plain(
+                    "Markdown files (.md) become notes, with their front matter, tags and [[links]]; an Obsidian vault works. "
+                    "The files are only read. Importing again brings changed notes up to date."
+                )
+            if _is_this_machine():
+                self._draw_folder()
+            self._draw_upload()
+            self._draw_samples()
+        self._look()
+        ui.timer(LOOK_S, self._look)
+
+    def _draw_folder(self) -> None:
+        with ui.element("section").classes("u-card u-stack"):
+            with ui.element("h2"):
+                plain("A folder on this computer")
+            with ui.element("div").classes("u-row u-wrap"):
+                self._folder = ui.input("Path of the folder", placeholder="~/Notes").props(
+                    "outlined dense maxlength=4000"
+                )
+                self._folder.classes("u-grow").on("keydown.enter", self._import_folder)
+                main_button("Import folder", on_click=self._import_folder)
+
+    def _draw_upload(self) -> None:
+        with ui.element("section").classes("u-card u-stack"):
+            with ui.element("h2"):
+                plain("Files, or a .zip of a folder")
+            with ui.element("p").classes("u-muted u-small"):
+                plain(
+                    f"At most {UPLOAD_BYTES // 1_000_000} MB and {UPLOAD_FILES:,} files at once. They are not kept, only their notes."
+                )
+            self._upload = ui.upload(
+                multiple=True,
+                auto_upload=True,
+                label="Drop files here, or choose them with +",
+                max_total_size=UPLOAD_BYTES,
+                max_files=UPLOAD_FILES,
+                on_multi_upload=self._import_upload,
+                on_rejected=lambda: tell_error(
+                    InvalidRequest(
+                        "These files were not taken: only .md, .markdown and .zip files, within the limits above."
+                    )
+                ),
+            )
+            self._upload.props('accept=".md,.markdown,.zip" flat bordered').classes("u-upload")
+            self._upload.on(
+                "failed",
+                lambda: tell_error(InvalidRequest("The files could not be sent. Try again.")),
+                args=[],
+            )
+
+    def _draw_samples(self) -> None:
+        with ui.element("section").classes("u-card u-stack"):
+            with ui.element("h2"):
+                plain("The sample notes")
+            with ui.element("div").classes("u-row u-wrap u-between"):
+                with ui.element("p").classes("u-muted u-small u-grow"):
+                    plain("Forty short notes on clocks, gardens, music and networks, to try everything on.")
+                button("Load the samples", on_click=lambda: self.begin(self._notes.import_samples))
+
+    # -- begin
+
+    async def _import_folder(self) -> None:
+        typed = (self._folder.value or "").strip()
+        if not typed:
+            raise InvalidRequest("Type the path of a folder first, for example ~/Notes")
+        if "\0" in typed:
+            raise InvalidRequest("This is no path of a folder.")
+        folder = Path(typed)
+        self.begin(lambda progress: self._notes.import_folder(folder, progress))
+
+    async def _import_upload(self, event: MultiUploadEventArguments) -> None:
+        files = list(event.files)
+        self._upload.reset()
+        self.begin(lambda progress: self._notes.import_upload(files, progress))
+
+    def begin(self, work: Import) -> None:
+        """Raises `InvalidRequest` while another import runs."""
+        running = self._site.errands.get(KEY)
+        if running is not None and running.running:
+            raise InvalidRequest("An import is running. Wait for it, or cancel it.")
+        changes = self._site.changes
+
+        async def run(say: Tell) -> ImportReport:
+            try:
+                return await work(say)
+            finally:
+                changes.tell("notes")
+
+        self._site.errands.begin(KEY, run)
+        self._look()
+
+    # -- what is shown
+
+    def _look(self) -> None:
+        errand = self._site.errands.get(KEY)
+        seen = (errand, errand.version if errand is not None else 0)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        running = errand is not None and errand.running
+        self._ways.set_visibility(not running)
+        self._state.clear()
+        with self._state:
+            if errand is None:
+                return
+            if running:
+                self._draw_progress(errand)
+            else:
+                with ui.element("section").classes("u-card u-stack"):
+                    self._draw_end(errand)
+                    button("Close", on_click=self._dismiss).classes("u-start")
+
+    def _draw_progress(self, errand: Errand) -> None:
+        step = errand.step
+        with ui.element("section").classes("u-card u-stack"):
+            with ui.element("h2"):
+                plain("Importing…")
+            if isinstance(step, ImportProgress):
+                bar = ui.linear_progress(step.done / max(1, step.total), show_value=False)
+                plain(f"{step.done:,} of {step.total:,}").classes("u-number")
+                plain(step.path).classes("u-muted u-small u-ellipsis")
+            else:
+                bar = ui.linear_progress(show_value=False).props("indeterminate")
+                plain("Looking at the files…")
+            bar.props('aria-label="Import"')
+            button("Cancel", on_click=lambda: self._site.errands.cancel(KEY)).classes("u-start")
+
+    def _draw_end(self, errand: Errand) -> None:
+        if errand.cancelled:
+            with ui.element("h2"):
+                plain("Cancelled")
+            plain("What was imported before stays. Importing again goes on from there.")
+        elif errand.error is not None:
+            with ui.element("h2"):
+                plain("Nothing more was imported")
+            plain(sentence(errand.error)).classes("u-error")
+        else:
+            draw_report(errand.result)
+
+    def _dismiss(self) -> None:
+        self._site.errands.dismiss(KEY)
+        self._look()
+
+
+def draw_report(report: ImportReport) -> None:
+    """Counts, then every odd file by name."""
+    with ui.element("h2"):
+        plain("Imported" if report.created or report.updated else "Nothing new")
+    with ui.element("div").classes("u-row u-wrap"):
+        chip(f"{report.created:,} new", kind="good" if report.created else "")
+        chip(f"{report.updated:,} changed")
+        chip(f"{report.unchanged:,} as before")
+        if report.gone:
+            chip(f"{report.gone:,} files gone, whose notes stay", kind="warn")
+    if not (report.created or report.updated or report.unchanged or report.problems):
+        plain("There was no Markdown file.")
+    if report.problems:
+        with ui.element("h3"):
+            plain(f"{len(report.problems):,} odd files")
+        with ui.element("ul").classes("u-plain-list u-problems").props('tabindex=0 aria-label="Odd files"'):
+            for problem in report.problems[:_MOST_PROBLEMS]:
+                _draw_problem(problem)
+            if len(report.problems) > _MOST_PROBLEMS:
+                with ui.element("li").classes("u-muted"):
+                    plain(f"and {len(report.problems) - _MOST_PROBLEMS:,} more")
+    if report.created or report.updated:
+        link_button("See the notes", "/notes").classes("u-start")
+
+
+def _draw_problem(problem: ImportProblem) -> None:
+    with ui.element("li"):
+        plain(_printable(problem.path)).classes("u-mono")
+        plain(f" {problem.reason}{'' if problem.imported else ' Not imported.'}").classes("u-small")
+
+
+def _printable(path: str) -> str:
+    return "".join(char if char.isprintable() else "�" for char in path)
+
+
+def _is_this_machine() -> bool:
+    """Whether the browser runs where the server runs: only there a path means the same to both."""
+    peer = ui.context.client.request.client
+    try:
+        return peer is not None and ip_address(peer.host).is_loopback
+    except ValueError:
+        return False

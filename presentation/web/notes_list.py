@@ -1,0 +1,313 @@
+"""The list of notes, and the fields that narrow it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+from urllib.parse import urlencode
+
+from nicegui import ui
+from nicegui.element import Element
+from nicegui.events import GenericEventArguments
+
+from domain.entities.note import Manas, NoteLine, SearchHit, SearchResult
+from domain.errors import NotFound, UniunError
+from presentation.web.notices import sentence, tell
+from presentation.web.parts import button, confirm
+from presentation.web.shell import empty, plain
+from presentation.web.site import Site
+
+PAGE = 50
+MOST_HITS = 50
+_MOST_TAGS = 500
+
+
+@dataclass(frozen=True)
+class NoteFilter:
+    """What is asked for. `manas` is an id."""
+
+    text: str = ""
+    tag: str = ""
+    manas: str = ""
+    start: int = 0
+
+    @property
+    def path(self) -> str:
+        said = {"q": self.text, "tag": self.tag, "manas": self.manas, "start": self.start or ""}
+        query = urlencode({key: value for key, value in said.items() if value})
+        return f"/notes?{query}" if query else "/notes"
+
+
+class Drawable(Protocol):
+    def draw(self) -> None: ...
+
+
+class NotesList:
+    """Draws one page of notes, or the best hits of a search."""
+
+    def __init__(self, site: Site, wanted: NoteFilter, none_at_all: Drawable) -> None:
+        self._site = site
+        self._notes = site.faces.notes
+        self._wanted = wanted
+        self._none_at_all = none_at_all
+        self._round = 0
+        """Of the search that was asked for last; what an earlier one finds is thrown away."""
+
+    async def draw(self) -> None:
+        tags, manases = await asyncio.gather(self._notes.tags(), self._site.faces.manases.list())
+        self._manases = {manas.id: manas for manas in manases}
+        if self._wanted.manas and self._wanted.manas not in self._manases:
+            self._wanted = replace(self._wanted, manas="")
+        with ui.element("div").classes("u-note-filters").props('role=search aria-label="Notes"'):
+            search = (
+                ui.element("input").classes("u-input u-grow").props("type=search maxlength=500 data-search")
+            )
+            search.props["placeholder"] = search.props["aria-label"] = "Search notes by words and meaning"
+            search.props["value"] = self._wanted.text
+            search.on(
+                "input",
+                self._typed,
+                throttle=0.25,
+                leading_events=False,
+                js_handler="(e) => emit(e.target.value)",
+            )
+            self._select(
+                "Tag", "All tags", _tag_choices(tags, self._wanted.tag), self._wanted.tag, self._use_tag
+            )
+            choices = [(manas.id, f"{manas.name} ({manas.note_count})") for manas in manases]
+            self._select("Manas", "All Manases", choices, self._wanted.manas, self._use_manas)
+        with ui.element("p").classes("u-muted u-small").props("role=status aria-live=polite"):
+            self._said = plain("")
+        self._list = ui.element("ul").classes("u-list u-note-list").props('aria-label="Notes"')
+        self._below = ui.element("div").classes("u-row u-between")
+        await self._refresh()
+        self._site.changes.on("notes", self._refresh)
+
+    def _select(
+        self,
+        label: str,
+        everything: str,
+        choices: Sequence[tuple[str, str]],
+        chosen: str,
+        choose: Callable[[GenericEventArguments], object],
+    ) -> None:
+        with (
+            ui.element("select")
+            .classes("u-select")
+            .on("change", choose, js_handler="(e) => emit(e.target.value)") as select
+        ):
+            select.props["aria-label"] = label
+            for value, shown in (("", everything), *choices):
+                with ui.element("option") as option:
+                    plain(shown)
+                option.props["value"] = value
+                if value == chosen:
+                    option.props("selected")
+
+    # -- what the user asks for
+
+    async def _typed(self, event: GenericEventArguments) -> None:
+        await self._want(replace(self._wanted, text=str(event.args or "")[:500], start=0))
+
+    async def _use_tag(self, event: GenericEventArguments) -> None:
+        await self._want(replace(self._wanted, tag=str(event.args or "")[:100], start=0))
+
+    async def _use_manas(self, event: GenericEventArguments) -> None:
+        await self._want(replace(self._wanted, manas=str(event.args or "")[:200], start=0))
+
+    async def _want(self, wanted: NoteFilter) -> None:
+        self._wanted = wanted
+        ui.navigate.history.replace(wanted.path)
+        await self._refresh()
+
+    # -- what is shown
+
+    async def _refresh(self) -> None:
+        self._round += 1
+        this_round = self._round
+        try:
+            if self._wanted.text.strip():
+                await self._search(this_round)
+            else:
+                await self._show_page(this_round)
+        except UniunError as error:
+            if this_round == self._round:
+                self._failed(sentence(error))
+
+    async def _show_page(self, this_round: int) -> None:
+        wanted = self._wanted
+        scope = {"tag": wanted.tag or None, "manas": wanted.manas or None}
+        lines, total = await asyncio.gather(
+            self._notes.list(**scope, limit=PAGE, offset=wanted.start), self._notes.count(**scope)
+        )
+        if this_round != self._round:
+            return
+        if not lines and total:
+            await self._want(replace(wanted, start=0))
+            return
+        self._clear()
+        end = wanted.start + len(lines)
+        self._said.text = (
+            f"{wanted.start + 1:,}–{end:,} of {total:,}" if total > len(lines) else _counted(total)
+        )
+        with self._list:
+            for line in lines:
+                self._row(line)
+        if not lines:
+            self._nothing(narrowed=bool(wanted.tag or wanted.manas))
+        if total > PAGE:
+            with self._below:
+                self._turn("Newer", "chevron_left", wanted.start - PAGE, wanted.start > 0)
+                self._turn("Older", "chevron_right", wanted.start + PAGE, end < total)
+
+    async def _search(self, this_round: int) -> None:
+        """Words at once; meaning, which may have to load its model first, when it is there."""
+        wanted = self._wanted
+        words = await self._find("words")
+        if this_round != self._round:
+            return
+        self._hits(words.hits, f"{_counted(len(words.hits))} found by words; comparing meanings…")
+        both = await self._find("both")
+        if this_round != self._round or wanted != self._wanted:
+            return
+        said = f"{_counted(len(both.hits))} found"
+        if both.without_meaning is not None:
+            said += f" by words alone: {both.without_meaning}"
+        elif both.waiting:
+            said += f"; {_counted(both.waiting)} cannot be found by meaning yet"
+        self._hits(both.hits, said)
+
+    async def _find(self, mode: str) -> SearchResult:
+        wanted = self._wanted
+        return await self._notes.search(
+            wanted.text,
+            mode="both" if mode == "both" else "words",
+            tag=wanted.tag or None,
+            manas=wanted.manas or None,
+            limit=MOST_HITS,
+        )
+
+    def _hits(self, hits: Sequence[SearchHit], said: str) -> None:
+        self._clear()
+        self._said.text = said
+        with self._list:
+            for hit in hits:
+                self._hit(hit)
+        if not hits:
+            self._nothing(narrowed=True)
+
+    def _clear(self) -> None:
+        self._list.clear()
+        self._below.clear()
+
+    def _nothing(self, *, narrowed: bool) -> None:
+        with self._below:
+            if not narrowed:
+                self._none_at_all.draw()
+            else:
+                empty("search_off", "Nothing found", "Try other words, or look in all tags and Manases.")
+
+    def _failed(self, why: str) -> None:
+        self._clear()
+        self._said.text = ""
+        with self._below, ui.element("div").classes("u-banner u-bad u-row u-grow").props("role=alert"):
+            plain(why).classes("u-grow")
+            button("Try again", on_click=self._refresh)
+
+    def _turn(self, text: str, icon: str, start: int, possible: bool) -> None:
+        turned = button(
+            text, icon=icon, on_click=lambda: self._want(replace(self._wanted, start=max(0, start)))
+        )
+        turned.set_enabled(possible)
+
+    # -- rows
+
+    def _row(self, line: NoteLine) -> None:
+        with ui.element("li").classes("u-note-row"):
+            with _note_link(line.id), ui.element("span").classes("u-note-name"):
+                plain(line.title)
+            with ui.element("span").classes("u-note-tags"):
+                for tag in line.tags[:3]:
+                    self._tag(tag)
+                if len(line.tags) > 3:
+                    plain(f"+{len(line.tags) - 3}").classes("u-muted u-small")
+            plain(day(line.changed_at)).classes("u-muted u-small u-number")
+            self._buttons(line.id, line.title)
+
+    def _hit(self, hit: SearchHit) -> None:
+        with ui.element("li").classes("u-note-row"):
+            with _note_link(hit.note_id):
+                with ui.element("span").classes("u-note-name"):
+                    plain(hit.title)
+                plain(hit.snippet).classes("u-note-snippet u-muted u-small")
+            self._buttons(hit.note_id, hit.title)
+
+    def _tag(self, tag: str) -> None:
+        with ui.element("a").classes("u-chip") as chip:
+            plain(f"#{tag}")
+        chip.props["href"] = NoteFilter(tag=tag).path
+
+    def _buttons(self, note_id: str, title: str) -> None:
+        manas = self._manases.get(self._wanted.manas)
+        if manas is not None:
+            self._button(
+                "playlist_remove", f"Take {title} out of {manas.name}", lambda: self._take_out(manas, note_id)
+            )
+        self._button("delete_outline", f"Delete {title}", lambda: self._delete(note_id, title))
+
+    def _button(self, icon: str, label: str, on_click: Callable[[], object]) -> None:
+        with (
+            ui.element("button")
+            .classes("u-icon-button")
+            .props("type=button")
+            .on("click", on_click, args=[]) as made
+        ):
+            ui.icon(icon)
+        made.props["aria-label"] = made.props["title"] = label
+
+    async def _take_out(self, manas: Manas, note_id: str) -> None:
+        await self._site.faces.manases.remove(manas.id, [note_id])
+        self._site.changes.tell("manases")
+        await self._refresh()
+
+    async def _delete(self, note_id: str, title: str) -> None:
+        if await ask_to_delete(title):
+            try:
+                await self._notes.delete(note_id)
+            except NotFound:
+                tell("It was deleted already.")
+            self._site.changes.tell("notes")
+
+
+async def ask_to_delete(title: str) -> bool:
+    """Whether the note may go."""
+    return await confirm(
+        "Delete this note?",
+        f"“{title[:100]}” goes for good, with what was read in it. If it came from a file, the file stays, and the next "
+        "import of its folder brings it back.",
+        "Delete",
+    )
+
+
+def day(at: datetime) -> str:
+    """In the time zone of this machine."""
+    local = at.astimezone()
+    return f"{local.day} {local:%b %Y, %H:%M}"
+
+
+def _note_link(note_id: str) -> Element:
+    link = ui.element("a").classes("u-note-link")
+    link.props["href"] = f"/notes/{note_id}"
+    return link
+
+
+def _tag_choices(tags: dict[str, int], chosen: str) -> list[tuple[str, str]]:
+    shown = [(tag, f"#{tag} ({count})") for tag, count in list(tags.items())[:_MOST_TAGS]]
+    if chosen and chosen not in dict(shown):
+        shown.append((chosen, f"#{chosen}"))
+    return shown
+
+
+def _counted(count: int) -> str:
+    return "1 note" if count == 1 else f"{count:,} notes"

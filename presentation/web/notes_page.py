@@ -1,0 +1,58 @@
+"""All notes: found as one types, narrowed by tag and Manas, a page at a time."""
+
+from nicegui import ui
+
+from presentation.web.notes_list import NoteFilter, NotesList
+from presentation.web.parts import link_button, main_button
+from presentation.web.shell import empty, heading
+from presentation.web.site import Site
+
+
+async def page_notes(site: Site, q: str = "", tag: str = "", manas: str = "", start: int = 0) -> None:
+    """What is asked for stands in the address, so that Back and a bookmark bring it again."""
+    with heading("Notes"):
+        link_button("Import", "/notes/import", icon="upload_file").props("flat")
+        link_button("Manases", "/notes/manases", icon="folder_open").props("flat")
+        link_button("Concepts", "/notes/graph", icon="hub").props("flat")
+        main_button("New note", icon="add", on_click=lambda: begin_note(site))
+    await NotesList(site, NoteFilter(q[:500], tag[:100], manas[:200], max(0, start)), NoNotes(site)).draw()
+
+
+async def begin_note(site: Site, title: str = "") -> None:
+    """A note that is not written yet, opened."""
+    note = await site.faces.notes.add("", title=title or "Untitled")
+    site.changes.tell("notes")
+    ui.navigate.to(f"/notes/{note.id}")
+
+
+async def page_find_note(site: Site, name: str = "") -> None:
+    """Where a link to a note leads: to the note, or to the offer to write it."""
+    if (found := await site.faces.notes.follow_link(name)) is not None:
+        ui.navigate.to(f"/notes/{found}")
+        return
+    with heading("Notes"):
+        link_button("All notes", "/notes").props("flat")
+    with empty(
+        "link_off", f"There is no note “{name[:80]}” yet", "A link says so, and nothing is called that."
+    ):
+        main_button("Write it", icon="add", on_click=lambda: begin_note(site, name[:200]))
+
+
+class NoNotes:
+    """The three ways to get notes, where there are none."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def draw(self) -> None:
+        with (
+            empty(
+                "description",
+                "No notes yet",
+                "Write one, import a folder of Markdown files, or try the samples.",
+            ),
+            ui.element("div").classes("u-row u-wrap"),
+        ):
+            main_button("Write a note", on_click=lambda: begin_note(self._site))
+            link_button("Import a folder", "/notes/import")
+            link_button("Load the sample notes", "/notes/import?samples=1")
