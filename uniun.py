@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from presentation.cli.start import begin, interruptible
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from data.clock import Clock
     from data.embedding.service import EmbeddingService
     from data.embedding.worker import EmbeddingWorker
+    from data.presence import ServerAddress
     from data.settings import Settings
     from domain.repositories.vectors import VectorRepository
     from domain.usecases.background import BackgroundStatusUseCase
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
     from presentation.controllers.background import BackgroundController
     from presentation.controllers.demo import DemoController
     from presentation.controllers.models import ModelsController
+    from presentation.controllers.scheduler import SchedulerController
     from presentation.faces import Controllers
 
 
-def build_container(settings: Settings) -> DeclarativeContainer:
-    """The one container: flat, lazy, and only ever seen in this file."""
+def build_container(settings: Settings, server: ServerAddress | None = None) -> DeclarativeContainer:
+    """The one container: flat, lazy, and only ever seen in this file. With a server, that one's scheduler is used."""
     from dependency_injector import containers, providers
 
     from data.clock import SystemClock
@@ -64,6 +66,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from data.note_changes import LocalNoteChanges
     from data.preference_store import FilePreferences
     from data.presence import Presence
+    from data.remote_app.scheduler import RemoteScheduler
     from data.repositories.api_keys import SqlApiKeyRepository
     from data.repositories.cards import SqlCardRepository
     from data.repositories.conversations import SqlConversationRepository
@@ -112,6 +115,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
     from presentation.controllers.models import ModelsController
     from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
+    from presentation.controllers.peers import PeersController
     from presentation.controllers.scheduler import SchedulerController
     from presentation.controllers.settings import SettingsController
 
@@ -121,8 +125,14 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             FileModelStore, settings.data_dir, clock, context_limit=settings.engine.context_limit
         )
         runner = providers.Singleton(EngineRunner, store, settings.engine, clock)
-        dispatcher = providers.Singleton(Dispatcher, runner, store, clock, settings.scheduler)
-        scheduler_history = providers.Singleton(TraceHistory, dispatcher, clock)
+        dispatcher: providers.Provider[Any] = (
+            providers.Singleton(Dispatcher, runner, store, clock, settings.scheduler)
+            if server is None
+            else providers.Singleton(RemoteScheduler, server, store, clock)
+        )
+        scheduler_history: providers.Provider[Any] = (
+            providers.Singleton(TraceHistory, dispatcher, clock) if server is None else dispatcher
+        )
         embedder = providers.Singleton(_build_embedder, settings.data_dir, clock)
         identities = providers.Singleton(RandomIdentities, clock)
         note_changes = providers.Singleton(LocalNoteChanges)
@@ -163,7 +173,8 @@ def build_container(settings: Settings) -> DeclarativeContainer:
 
         send_chat = providers.Factory(llm.SendChatStreamUseCase, dispatcher, store)
         generate = providers.Factory(llm.GenerateOneShotUseCase, dispatcher, store)
-        set_foreground = providers.Factory(scheduler.SetForegroundKindUseCase, dispatcher)
+        # One for all, so that it knows who else looks.
+        set_foreground = providers.Singleton(scheduler.SetForegroundKindUseCase, dispatcher)
         switch_model = providers.Factory(scheduler.SwitchModelUseCase, dispatcher)
         snapshot = providers.Factory(scheduler.GetSchedulerSnapshotUseCase, dispatcher)
         list_models = providers.Factory(models.ListModelsUseCase, store)
@@ -309,7 +320,7 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             nataraj.NatarajGenerator, card_repository, note_repository, generate, store, identities
         )
         deck_refill = providers.Singleton(DeckRefill, card_generator, card_repository, clock)
-        presence = providers.Singleton(Presence, settings.data_dir)
+        presence = providers.Singleton(Presence, settings.data_dir, settings.database_url)
 
         gana_controller = providers.Factory(
             GanaController,
@@ -388,6 +399,14 @@ def build_container(settings: Settings) -> DeclarativeContainer:
             propose_models,
         )
         demo_controller = providers.Factory(DemoController, play_demo)
+        peers_controller = providers.Factory(
+            PeersController,
+            providers.Factory(scheduler.SubmitJobUseCase, dispatcher),
+            set_foreground,
+            switch_model,
+            snapshot,
+            providers.Factory(scheduler.FollowSchedulerUseCase, scheduler_history),
+        )
         # One for all, so that it knows how often each key was used.
         identify_client = providers.Singleton(api_keys.IdentifyClientUseCase, api_key_repository, identities)
         api_controller = providers.Factory(
@@ -442,34 +461,62 @@ def _container() -> DeclarativeContainer:
 
 @asynccontextmanager
 async def open_controllers() -> AsyncIterator[Controllers]:
-    """A running scheduler and a database that opens when it is first wanted; leaving stops what runs and ends the engine
-    process."""
+    """A running scheduler, or that of a server that runs already, and a database that opens when it is first wanted;
+    leaving stops what runs and ends the engine process."""
     async with AsyncExitStack() as stack:
-        yield await _open(stack, _container())
+        yield await _open(stack, build_container(*await _settings_and_server()))
 
 
 @asynccontextmanager
 async def open_app() -> AsyncIterator[Controllers]:
-    """The same for a program that stays open: what an earlier one left unfinished is settled, and background work
-    goes on beside it."""
+    """The same for a program that stays open. Without a server, background work goes on beside it."""
+    settings, server = await _settings_and_server()
+    async with AsyncExitStack() as stack:
+        if server is None:
+            yield await _open_alone(stack, build_container(settings))
+        else:
+            container = build_container(settings, server)
+            await stack.enter_async_context(container.presence().app())
+            yield await _open(stack, container)
+
+
+async def _settings_and_server() -> tuple[Settings, ServerAddress | None]:
+    from data.presence import Presence
+    from data.settings import load_settings
+
+    settings = load_settings()
+    return settings, await Presence(settings.data_dir).find_server()
+
+
+async def _open_alone(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
+    """What an earlier program left unfinished is settled, and in one program at a time background work goes on."""
     from data.loops import Loops
 
-    container = _container()
-    async with AsyncExitStack() as stack:
-        # First of all: the background process gives way.
-        await stack.enter_async_context(container.presence().app())
-        controllers = await _open(stack, container)
+    # First of all: the background process gives way.
+    alone = await stack.enter_async_context(container.presence().app())
+    controllers = await _open(stack, container)
+    if alone:
         await container.settle_answers()()
-        backfill = container.backfill()
-        stack.callback(container.note_changes().listen(lambda note_ids: backfill.wake()))
-        worker = container.embedding_worker()
-        stack.callback(container.note_changes().listen(worker.wake))
-        ticker, refill = container.gana_ticker(), container.deck_refill()
-        stack.callback(container.note_changes().listen(ticker.wake))
-        stack.callback(container.note_changes().listen(refill.wake))
-        loops = {"reading": backfill.run, "embedding": worker.run, "Ganas": ticker.run, "deck": refill.run}
-        await stack.enter_async_context(Loops(loops, container.loop_log(), container.clock()))
-        yield controllers
+    backfill, worker = container.backfill(), container.embedding_worker()
+    ticker, refill = container.gana_ticker(), container.deck_refill()
+    for wake in (lambda note_ids: backfill.wake(), worker.wake, ticker.wake, refill.wake):
+        stack.callback(container.note_changes().listen(wake))
+    loops = {"reading": backfill.run, "embedding": worker.run, "Ganas": ticker.run, "deck": refill.run}
+    work = Loops(loops, container.loop_log(), container.clock(), turn=container.presence().turn)
+    await stack.enter_async_context(work)
+    return controllers
+
+
+@asynccontextmanager
+async def open_servers_scheduler() -> AsyncIterator[SchedulerController | None]:
+    """That of a server that runs already, to be watched; none where there is no server."""
+    settings, server = await _settings_and_server()
+    if server is None:
+        yield None
+        return
+    container = build_container(settings, server)
+    async with container.dispatcher():
+        yield container.scheduling()
 
 
 @asynccontextmanager
@@ -494,8 +541,9 @@ async def open_server(host: str | None, port: int | None) -> AsyncIterator[Place
                 log_file=settings.log_dir / "server.log",
                 names=settings.server.names,
             )
-            async with open_app() as controllers:
-                yield Place(controllers, options, listener, lambda: seat.announce(options.url))
+            async with AsyncExitStack() as stack:
+                controllers = await _open_alone(stack, build_container(settings))
+                yield Place(controllers, options, listener, lambda: seat.announce(options.url), seat.withdraw)
 
 
 async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
@@ -521,6 +569,7 @@ async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Contr
         settings=container.settings_controller(),
         api=container.api_controller(),
         version=_version,
+        peers=container.peers_controller(),
     )
 
 
@@ -623,6 +672,7 @@ def main() -> None:
             controllers=open_controllers,
             app=open_app,
             server=open_server,
+            servers_scheduler=open_servers_scheduler,
             library=open_library,
             background=_background,
             background_process=_run_background,

@@ -4,7 +4,7 @@ import asyncio
 import re
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -59,7 +59,7 @@ class Loops:
     """Starts every loop when entered and cancels them when left.
 
     A loop that ends with an error leaves the app and the other loops alone; it is logged, and begins again after a pause
-    that doubles.
+    that doubles. They start when their `turn` comes, which is at once unless somebody else does the same work.
     """
 
     def __init__(
@@ -68,23 +68,36 @@ class Loops:
         log: LoopLog,
         clock: Clock,
         first_pause_s: float = FIRST_PAUSE_S,
+        *,
+        turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self._loops = loops
         self._log = log
         self._clock = clock
         self._first_pause_s = first_pause_s
-        self._tasks: list[asyncio.Task[None]] = []
+        self._turn = turn
+        self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._tasks = [asyncio.create_task(self._keep(name, loop)) for name, loop in self._loops.items()]
+        self._task = asyncio.create_task(self._run())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        async with self._turn():
+            tasks = [asyncio.create_task(self._keep(name, loop)) for name, loop in self._loops.items()]
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _keep(self, name: str, loop: Callable[[], Coroutine[Any, Any, None]]) -> None:
         pause_s = self._first_pause_s

@@ -1,12 +1,13 @@
-"""Who is open on this machine: the app, the background process.
+"""Who is open on this machine: the app, the server, the background process.
 
 Each holds a lock on a file in the data folder for as long as it lives. The kernel gives the lock back when the process
 ends, however it ends. Several apps may be open at once, so an app's lock is shared, and whoever asks tries for the
-exclusive one for an instant.
+exclusive one for an instant. One of them does the background work, and one of them may be the server that others find.
 """
 
 import asyncio
 import fcntl
+import hashlib
 import json
 import os
 import secrets
@@ -20,9 +21,9 @@ from domain.errors import InvalidRequest, ServerRuns
 _APP, _BACKGROUND, _SERVER = "app.lock", "background.lock", "server.lock"
 _TRIES, _PAUSE_S = 50, 0.02
 """Somebody who asks holds the lock for microseconds; a second of that means that somebody holds it for good."""
-
-
-_OPENING_TRIES, _OPENING_PAUSE_S = 100, 0.1
+_OPENING_TRIES, _OPENING_PAUSE_S = 200, 0.1
+"""A server that has the lock and has not said yet where it is."""
+_TURN_PAUSE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -46,18 +47,34 @@ class ServerSeat:
         text = json.dumps(asdict(ServerAddress(url, os.getpid(), self.secret)))
         os.pwrite(self._descriptor, text.encode(), 0)
 
+    def withdraw(self) -> None:
+        """It is closing: who looks for it waits until it has closed."""
+        os.ftruncate(self._descriptor, 0)
+
 
 class Presence:
-    """Locks in one data folder."""
+    """Locks in one data folder. `database_url` is none for the database that is in the folder, too."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, database_url: str | None = None) -> None:
         self._folder = data_dir
+        mark = "" if database_url is None else "-" + hashlib.sha256(database_url.encode()).hexdigest()[:12]
+        self._open, self._work = f"open{mark}.lock", f"work{mark}.lock"
 
     @asynccontextmanager
-    async def app(self) -> AsyncIterator[None]:
-        """While entered, the app is open."""
-        with self._file(_APP) as descriptor:
+    async def app(self) -> AsyncIterator[bool]:
+        """While entered, the app is open. Gives whether no other one was, on this database, when it opened."""
+        with self._file(_APP) as descriptor, self._file(self._open) as of_database:
             await _lock(descriptor, fcntl.LOCK_SH)
+            alone = _try(of_database, fcntl.LOCK_EX)
+            await _lock(of_database, fcntl.LOCK_SH)
+            yield alone
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Waits until no other app does the background work of this database; while entered, this one does."""
+        with self._file(self._work) as descriptor:
+            while not await _lock(descriptor, fcntl.LOCK_EX, pause_s=_TURN_PAUSE_S):
+                continue
             yield
 
     @asynccontextmanager
@@ -74,12 +91,21 @@ class Presence:
     async def server(self) -> AsyncIterator["ServerSeat"]:
         """While entered, this is the server of this data folder. Raises `ServerRuns` if there is one already."""
         with self._file(_SERVER) as descriptor:
-            if not await _lock(descriptor, fcntl.LOCK_EX):
-                raise ServerRuns((await self.find_server() or ServerAddress("", 0, "")).url)
+            for _ in range(_TRIES):
+                if _try(descriptor, fcntl.LOCK_EX):
+                    break
+                address = await self.find_server()
+                if address is not None:
+                    raise ServerRuns(address.url)
+                await asyncio.sleep(_PAUSE_S)
+            else:
+                raise InvalidRequest("Another UNIUN server is opening or closing. Try again in a moment.")
             seat = ServerSeat(descriptor)
-            os.ftruncate(descriptor, 0)
-            yield seat
-            os.ftruncate(descriptor, 0)
+            seat.withdraw()
+            try:
+                yield seat
+            finally:
+                seat.withdraw()
 
     async def find_server(self) -> "ServerAddress | None":
         """The server of this data folder; one that is about to open is waited for."""
@@ -120,11 +146,11 @@ class Presence:
             os.close(descriptor)
 
 
-async def _lock(descriptor: int, kind: int) -> bool:
+async def _lock(descriptor: int, kind: int, pause_s: float = _PAUSE_S) -> bool:
     for _ in range(_TRIES):
         if _try(descriptor, kind):
             return True
-        await asyncio.sleep(_PAUSE_S)
+        await asyncio.sleep(pause_s)
     return False
 
 

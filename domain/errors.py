@@ -38,6 +38,13 @@ class ServerRuns(UniunError):
         super().__init__(f"UNIUN is open already, at {url}")
 
 
+class NoServer(UniunError):
+    """A command that shows what a running UNIUN does found none on this data folder."""
+
+    def __init__(self) -> None:
+        super().__init__("No UNIUN is running here, so there is nothing to show. Start it with: uniun serve")
+
+
 class InvalidSchema(InvalidRequest):
     """The JSON schema for structured output cannot be compiled."""
 
@@ -131,6 +138,10 @@ class EngineLost(EngineError):
 
 class NoteChanged(InvalidRequest):
     """The note is another now than the one that was edited; nothing was saved."""
+
+
+class ServerLost(EngineError):
+    """The server whose model was used has ended, or gives no sign of life."""
 
 
 class NotFound(InvalidRequest):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from presentation.controllers.models import ModelsController
     from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
+    from presentation.controllers.peers import PeersController
     from presentation.controllers.scheduler import SchedulerController
     from presentation.controllers.settings import SettingsController
 
@@ -49,3 +50,5 @@ class Controllers:
     api: ApiController
     """What other programs ask for over HTTP."""
     version: Callable[[], str]
+    peers: PeersController
+    """For other processes of the same user."""

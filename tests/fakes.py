@@ -39,6 +39,7 @@ from domain.usecases.scheduler import (
     GetSchedulerSnapshotUseCase,
     SetForegroundKindUseCase,
     SimulateUseCase,
+    SubmitJobUseCase,
     SwitchModelUseCase,
 )
 from presentation.cli.openers import Library, Openers, Place
@@ -47,6 +48,7 @@ from presentation.controllers.chat import ChatController
 from presentation.controllers.composer_chat import ComposerChatController
 from presentation.controllers.demo import DemoController
 from presentation.controllers.models import ModelsController
+from presentation.controllers.peers import PeersController
 from presentation.controllers.scheduler import SchedulerController
 from presentation.faces import Controllers
 from tests.memory.api_keys import api_controller
@@ -320,6 +322,13 @@ def fake_openers(
         settings=fake_settings(),
         api=api_controller(coordinator, store, chat.library.embedder, CountingIdentities(), faces.api_keys),
         version=lambda: "1.2.3",
+        peers=PeersController(
+            SubmitJobUseCase(coordinator),
+            foreground,
+            SwitchModelUseCase(coordinator),
+            GetSchedulerSnapshotUseCase(coordinator),
+            FollowSchedulerUseCase(FixedHistory()),
+        ),
     )
 
     @asynccontextmanager
@@ -342,6 +351,7 @@ def fake_openers(
         controllers=open_controllers,
         app=open_controllers,
         server=no_server,
+        servers_scheduler=no_servers_scheduler,
         library=open_library,
         background=controllers.background,
         background_process=quiet_process,

@@ -107,6 +107,10 @@ class CallerHandle:
         self._preempted = Preempted(reason=reason)
         self._changed.set()
 
+    def moved(self) -> None:
+        """Where it stands in the queue has changed, for those that are told so."""
+        self._changed.set()
+
     def finish(self, result: GenerationResult) -> None:
         self._result = result
         self._changed.set()

@@ -2,23 +2,43 @@
 
 from collections.abc import AsyncIterator
 
-from domain.entities.llm import LlmTaskKind
+from domain.entities.llm import GenerationRequest, LlmTaskKind
 from domain.entities.scheduler import History, SchedulerChange, SchedulerMetrics, SchedulerSnapshot
 from domain.entities.simulation import SimulationReport
-from domain.repositories.scheduler_coordinator import SchedulerCoordinator
+from domain.repositories.scheduler_coordinator import JobHandle, SchedulerCoordinator
 from domain.repositories.scheduler_history import SchedulerHistory
 from domain.repositories.simulator import Simulator
 
 
-class SetForegroundKindUseCase:
-    """Says what the user looks at now; every face calls it when a page opens or closes."""
+class SubmitJobUseCase:
+    """Hands a request on as it is: it was made by another process of ours."""
 
     def __init__(self, coordinator: SchedulerCoordinator) -> None:
         self._coordinator = coordinator
 
-    def __call__(self, kind: LlmTaskKind | None, subject: str | None = None) -> None:
-        """`subject` is one flow of the kind; nothing is looked at when `kind` is none."""
-        self._coordinator.set_foreground(kind, subject)
+    def __call__(self, request: GenerationRequest) -> JobHandle:
+        """Raises `QueueFull`, `UnknownModel`."""
+        return self._coordinator.submit(request)
+
+
+class SetForegroundKindUseCase:
+    """Says what the user looks at now; every face calls it when a page opens or closes.
+
+    One for all: of several viewers (this program, a command in another process) the last to say something counts, and
+    when it leaves, the one before.
+    """
+
+    def __init__(self, coordinator: SchedulerCoordinator) -> None:
+        self._coordinator = coordinator
+        self._surfaces: dict[str, tuple[LlmTaskKind, str | None]] = {}
+
+    def __call__(self, kind: LlmTaskKind | None, subject: str | None = None, *, viewer: str = "") -> None:
+        """`subject` is one flow of the kind; the viewer looks at nothing when `kind` is none."""
+        self._surfaces.pop(viewer, None)
+        if kind is not None:
+            self._surfaces[viewer] = (kind, subject)
+        surface = next(reversed(self._surfaces.values()), (None, None))
+        self._coordinator.set_foreground(*surface)
 
 
 class SwitchModelUseCase:

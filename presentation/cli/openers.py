@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from presentation.controllers.models import ModelsController
     from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
+    from presentation.controllers.scheduler import SchedulerController
     from presentation.server.options import ServerOptions
 
 
@@ -48,7 +49,9 @@ class Place:
     options: ServerOptions
     listener: socket
     announce: Callable[[], None]
-    """Tells other processes where it is."""
+    """Tells other processes where it is …"""
+    withdraw: Callable[[], None]
+    """… and no more."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class Openers:
     """For one that stays open: background work goes on beside it."""
     server: Callable[[str | None, int | None], AbstractAsyncContextManager[Place]]
     """The same, and a port, by host and number; those of the settings when none. Raises `ServerRuns`."""
+    servers_scheduler: Callable[[], AbstractAsyncContextManager[SchedulerController | None]]
+    """Of the server that runs; none where there is no server."""
     library: Callable[[], AbstractAsyncContextManager[Library]]
     background: Callable[[], BackgroundController]
     background_process: Callable[[Callable[[str], None]], Awaitable[None]]

@@ -38,7 +38,10 @@ async def serve(
                     if show:
                         _show(place.options.url)
 
-                await answer(app, place.listener, place.options, stop, ready)
+                try:
+                    await answer(app, place.listener, place.options, stop, ready)
+                finally:
+                    place.withdraw()
                 say("stopping; answers on their way are kept as far as they are.")
         except ServerRuns as runs:
             if not show:

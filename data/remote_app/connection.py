@@ -1,0 +1,99 @@
+"""The connection to the server of this data folder: loopback, one line of JSON after another."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from data.presence import ServerAddress
+from domain.errors import EngineError, ServerLost
+from domain.wire import error_from_wire
+
+SILENCE_S = 30.0
+"""The server says something every two seconds."""
+_LOOK_S = 5.0
+_MAX_LINE_CHARACTERS = 64_000_000
+
+
+class ServerConnection:
+    """An async context manager. Every error is a `UniunError`."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+        # No proxy, no .netrc: it never leaves this machine.
+        settings: dict[str, Any] = {
+            "base_url": f"{address.url}/internal",
+            "headers": {"Authorization": f"Bearer {address.secret}"},
+            "trust_env": False,
+        }
+        self._client = httpx.AsyncClient(
+            **settings,
+            timeout=httpx.Timeout(SILENCE_S, connect=_LOOK_S),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=4),
+        )
+        self._at_once = httpx.Client(**settings, timeout=_LOOK_S)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._at_once.close()
+        await self._client.aclose()
+
+    @asynccontextmanager
+    async def lines(
+        self, method: str, path: str, content: str | None = None
+    ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+        """What the server says, signs of life left out; leaving ends what was asked for.
+
+        Raises what the server raised, or `ServerLost`.
+        """
+        headers = {"Content-Type": "application/json"} if content is not None else None
+        try:
+            async with self._client.stream(method, path, content=content, headers=headers) as response:
+                self._check(response)
+                yield _said(response)
+        except (httpx.HTTPError, OSError) as error:
+            raise self.lost() from error
+
+    def get(self, path: str) -> Any:
+        """Waits in this thread, for milliseconds. Raises `ServerLost`."""
+        try:
+            response = self._at_once.get(path)
+            response.raise_for_status()
+            return response.json()
+        except (httpx.HTTPError, OSError, ValueError) as error:
+            raise self.lost() from error
+
+    def lost(self) -> ServerLost:
+        """What to tell the user when the connection breaks."""
+        return ServerLost(
+            f"The UNIUN server at {self._address.url}, whose model was used, has ended or does not answer. "
+            "Try again; without a server the model is loaded here."
+        )
+
+    def _check(self, response: httpx.Response) -> None:
+        if response.status_code == httpx.codes.OK:
+            return
+        raise EngineError(
+            f"The UNIUN server at {self._address.url} refused the request ({response.status_code}). If it is of another "
+            "version than this program, start it again."
+        )
+
+
+async def _said(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
+    async for line in response.aiter_lines():
+        if len(line) > _MAX_LINE_CHARACTERS:
+            raise EngineError("The UNIUN server said more in one piece than is taken.")
+        said = json.loads(line) if line else {}
+        if "error" in said:
+            raise error_from_wire(said["error"])
+        if said:
+            yield said
+        await asyncio.sleep(0)  # many lines in one piece must not keep others waiting
