@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -66,18 +66,25 @@ class Dispatcher:
         config: SchedulerConfig | None = None,
         *,
         policy: str = "uniun",
+        ids: Iterator[int] | None = None,
+        resident: str | None = None,
+        slots: int = 1,
     ) -> None:
+        """`ids` numbers the jobs where several dispatchers share the numbers. `resident` is loaded already, with `slots`."""
         self._runner = runner
         self._store = store
         self._clock = clock
-        self._scheduler = InferenceScheduler(config, policy=policy, at=clock.monotonic())
+        self._scheduler = InferenceScheduler(
+            config, policy=policy, at=clock.monotonic(), resident=resident, slots=slots
+        )
         self._works: dict[str, Work] = {}
         self._callers: dict[str, CallerHandle] = {}
         self._switches: dict[str, asyncio.Future[None]] = {}
         self._load_errors: dict[str, UniunError] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._ids = itertools.count(1)
+        self._runs: dict[str, asyncio.Task[None]] = {}
+        self._ids = ids if ids is not None else itertools.count(1)
         self._observers: list[Callable[[Record], None]] = []
         self._token_observers: list[Callable[[LlmTaskKind, int], None]] = []
         self._views: tuple[float, dict[str, tuple[int, float]]] = (float("-inf"), {})
@@ -120,6 +127,20 @@ class Dispatcher:
         """Queue lengths and shares, now."""
         return gauges(self._scheduler, self._now())
 
+    @property
+    def idle(self) -> bool:
+        """Whether it has nothing to do."""
+        return not self._scheduler.jobs and not self._tasks
+
+    def knows(self, caller_id: str) -> bool:
+        """Whether a job of this name is live here."""
+        return caller_id in self._scheduler.callers
+
+    def close_soon(self) -> None:
+        """For one that is idle and is wanted no more."""
+        self._closed = True
+        self._spawn(self.aclose())
+
     # -- the port
 
     def submit(self, request: GenerationRequest) -> CallerHandle:
@@ -141,6 +162,8 @@ class Dispatcher:
             weight=request.weight,
             coalesce_key=request.coalesce_key,
             waits_for=request.waits_for,
+            rank=request.rank,
+            keep_alive_s=request.keep_alive_s,
         )
         handle = CallerHandle(caller_id, now, self._cancel, self._describe_wait)
         self._callers[caller_id] = handle
@@ -212,11 +235,13 @@ class Dispatcher:
     def _obey(self, instruction: ev.Instruction) -> None:
         match instruction:
             case ev.Start(job_id=job_id):
-                self._spawn(self._run(self._works[job_id]))
+                self._runs[job_id] = self._spawn(self._run(self._works[job_id]))
             case ev.Stop(job_id=job_id):
                 self._runner.stop(job_id)
             case ev.Load(model=model):
                 self._spawn(self._load(model))
+            case ev.Unload():
+                self._spawn(self._runner.unload())
             case ev.End():
                 self._answer(instruction)
             case ev.Release(job_id=job_id):
@@ -225,10 +250,11 @@ class Dispatcher:
             case ev.Wake(at=at):
                 self._set_timer(at)
 
-    def _spawn(self, coroutine: Any) -> None:
+    def _spawn(self, coroutine: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _set_timer(self, at: float | None) -> None:
         if self._timer is not None:
@@ -247,8 +273,8 @@ class Dispatcher:
     async def _load(self, model: str) -> None:
         event: ev.Event
         try:
-            await self._runner.load(model)
-            event = ev.Loaded(self._now(), model)
+            loaded = await self._runner.load(model)
+            event = ev.Loaded(self._now(), model, loaded.slots)
         except EngineLost as error:
             event = ev.EngineDied(self._now(), str(error))
         except UniunError as error:
@@ -263,13 +289,15 @@ class Dispatcher:
         event: ev.Event
         job_id = work.job.id
         try:
-            outcome = await self._runner.run(work.runner_job, lambda progress: self._progress(work, progress))
+            runner_job = work.runner_job.model_copy(update={"tier": self._scheduler.policy.tier(work.job)})
+            outcome = await self._runner.run(runner_job, lambda progress: self._progress(work, progress))
             work.outcome = outcome
             if outcome.status == "finished":
                 event = ev.Completed(self._now(), job_id, outcome.tokens_done)
             else:
                 event = ev.Stopped(self._now(), job_id, outcome.tokens_done)
         except EngineLost as error:
+            await self._give_up_others(job_id)
             event = ev.EngineDied(self._now(), str(error))
         except UniunError as error:
             work.error = error
@@ -279,11 +307,20 @@ class Dispatcher:
                 f"The engine failed on job {job_id}: {type(error).__name__}: {error}. Try again."
             )
             event = ev.JobFailed(self._now(), job_id, str(work.error))
+        finally:
+            del self._runs[job_id]
         reason = work.job.stop_reason
         self._feed(event)
         if work.job.phase is Phase.QUEUED and reason:
             for handle in work.handles.values():
                 handle.preempted(reason)
+
+    async def _give_up_others(self, job_id: str) -> None:
+        """The engine is lost for all that run on it: none may answer once the scheduler has put them back."""
+        others = [task for name, task in self._runs.items() if name != job_id]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
     def _progress(self, work: Work, progress: RunnerProgress) -> None:
         work.progress = progress
@@ -433,4 +470,5 @@ def _runner_job(job: Job, request: GenerationRequest) -> RunnerJob:
         max_tokens=request.max_tokens,
         stop=request.stop,
         json_schema=request.json_schema,
+        tooling=request.tooling,
     )

@@ -153,6 +153,11 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Unload:
+    """Give the memory of the resident model back."""
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """Answer the caller `id`. `limit` and `depth` come with `QUEUE_FULL`, `flow` too when the flow's limit is meant."""
 
@@ -180,7 +185,7 @@ class Wake:
     at: float | None
 
 
-Instruction: TypeAlias = Start | Stop | Load | End | Release | Wake
+Instruction: TypeAlias = Start | Stop | Load | Unload | End | Release | Wake
 
 
 @dataclass(frozen=True, slots=True)

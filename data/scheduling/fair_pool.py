@@ -109,7 +109,7 @@ class FairPool:
         """The job may be chosen for its lead's model."""
         candidates = self._models.setdefault(job.lead.model, Candidates())
         heap = candidates.jobs.setdefault(job.flow_key, IndexedHeap())
-        heap.push(job, job.arrival)
+        heap.push(job, (job.spec.rank, job.arrival))
         self._models_of.setdefault(job.flow_key, {})[job.lead.model] = None
         self._place(job.lead.model, job.flow_key)
 
@@ -137,7 +137,7 @@ class FairPool:
             del self._models_of[job.flow_key]
 
     def first(self, model: str) -> Job | None:
-        """Who goes next on this model: the kind with the smallest vruntime, its flow with the smallest, oldest job."""
+        """Who goes next on this model: the kind with the smallest vruntime, its flow with the smallest, lowest rank, oldest job."""
         candidates = self._models.get(model)
         if candidates is None:
             return None

@@ -43,6 +43,9 @@ class JobSpec:
     weight: float = 1.0
     coalesce_key: str | None = None
     waits_for: str | None = None
+    rank: int = 0
+    """Order among the jobs of its flow, smallest first, before that of arrival."""
+    keep_alive_s: float | None = None
 
 
 @dataclass(slots=True, eq=False)

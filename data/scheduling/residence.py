@@ -20,6 +20,10 @@ class Residence:
         """Until when no due model may stop what runs, because its last run here was stopped before it had a token."""
         self._costs: dict[str, float] = {}
         self._left_at: dict[str, float] = {}
+        self.unload_at: float | None = None
+        """When the resident model goes if nothing is asked of it until then."""
+        self._kept: tuple[str | None, float] = (None, 0.0)
+        """A model that somebody is likely to ask again, and until when."""
         self._chat_model: str | None = None
         self._chat_ended_at = 0.0
 
@@ -53,6 +57,7 @@ class Residence:
         self.model = None
         self.slots = 1
         self.owed = None
+        self.unload_at = None
 
     def waited_for_since(self, model: str, oldest: float) -> float:
         """Since when the model has gone without the device, its oldest job having waited since `oldest`.
@@ -66,11 +71,18 @@ class Residence:
         self._chat_model = model
         self._chat_ended_at = at
 
+    def keep(self, model: str, seconds: float | None, at: float, *, lingers: bool) -> None:
+        """A job on the model ended, and its caller says how long the model should stay. The newest wish counts."""
+        self.unload_at = None if seconds is None else at + seconds
+        if lingers and seconds is not None:
+            self._kept = (model, at + min(seconds, self._config.linger_surface_s))
+
     def linger_until(self, foreground: LlmTaskKind | None) -> float | None:
-        """Until when background work may not swap the resident model away; none if no chat has used it."""
+        """Until when background work may not swap the resident model away; none if no chat has used it and nobody asked for it to stay."""
+        kept = self._kept[1] if self.model is not None and self.model == self._kept[0] else None
         if self.model is None or self.model != self._chat_model:
-            return None
+            return kept
         stay = self._config.linger_factor * self.cost(self.model)
         if foreground is LlmTaskKind.CHAT:
             stay = max(stay, self._config.linger_surface_s)
-        return self._chat_ended_at + stay
+        return max(self._chat_ended_at + stay, kept or 0.0)

@@ -252,10 +252,22 @@ class InferenceScheduler:
             self._make_way(best[0])
         elif best:
             self._fill(best)
+        elif not self.on_device and not self.jobs and self._may_unload():
+            self._unload()
         elif not self.on_device:
             self.last_reason = (
                 "all wait: the model of the last chat lingers" if self.jobs else "nothing to do"
             )
+
+    def _may_unload(self) -> bool:
+        at = self.residence.unload_at
+        return self.residence.model is not None and at is not None and at <= self.now
+
+    def _unload(self) -> None:
+        self.last_reason = f"nobody asked for {self.residence.model} as long as it was to be kept"
+        self._log.note("unload", model=self.residence.model, reason=self.last_reason)
+        self._instructions.append(ev.Unload())
+        self.residence.gone(self.now)
 
     def best(self) -> list[Choice]:
         """Whom the policy would have on the device, best first, one for each slot.
@@ -327,6 +339,7 @@ class InferenceScheduler:
         if job.first_dispatch_at is None:
             job.first_dispatch_at = self.now
         job.stop_reason, job.stop_forced = "", False
+        self.residence.unload_at = None
         protected_until = self.now + job.undisturbed_s
         if self.on_device:
             protected_until = max(protected_until, self.residence.protected_until)
@@ -391,6 +404,8 @@ class InferenceScheduler:
         job.tell(self.now, outcome.value)
         if not was_queued and job.kind is LlmTaskKind.CHAT:
             self.residence.chat_ended(job.model, self.now)
+        if not was_queued and job.model == self.residence.model:
+            self.residence.keep(job.model, job.spec.keep_alive_s, self.now, lingers=job.hinted)
         if self.residence.owed is job:
             self.residence.owed = None
         self.admission.close(job)
@@ -506,7 +521,9 @@ class InferenceScheduler:
     # -- out
 
     def _set_timer(self) -> None:
-        at = self._next_look() if self.loading is None and self.jobs else None
+        at = None
+        if self.loading is None:
+            at = self._next_look() if self.jobs else self.residence.unload_at
         if self._look_again:
             at, self._look_again = self.now, False
         if at != self.wake_at:

@@ -1,4 +1,4 @@
-"""Flows that take turns: the least recently served first, and inside a flow the oldest job."""
+"""Flows that take turns: the least recently served first, and inside a flow the lowest rank, then the oldest job."""
 
 from data.scheduling.heap import IndexedHeap
 from data.scheduling.jobs import FlowKey, Job
@@ -36,7 +36,7 @@ class TurnQueue:
         return len(self._flows)
 
     def add(self, job: Job) -> None:
-        self._jobs.setdefault(job.flow_key, IndexedHeap()).push(job, job.arrival)
+        self._jobs.setdefault(job.flow_key, IndexedHeap()).push(job, (job.spec.rank, job.arrival))
         self.reorder(job.flow_key)
 
     def discard(self, job: Job) -> None:
@@ -49,9 +49,10 @@ class TurnQueue:
         self.reorder(job.flow_key)
 
     def reorder(self, key: FlowKey) -> None:
-        """The flow was served, or its oldest job changed."""
-        if key in self._jobs:
-            self._flows.push(key, (self._served.last(key), self._jobs[key].first_key()))
+        """The flow was served, or its first job changed."""
+        head = self._jobs[key].first() if key in self._jobs else None
+        if head is not None:
+            self._flows.push(key, (self._served.last(key), head.arrival))
         else:
             self._flows.discard(key)
 
@@ -60,6 +61,6 @@ class TurnQueue:
         return self._jobs[key].first() if key is not None else None
 
     def first_of(self, key: FlowKey) -> Job | None:
-        """The oldest job of one flow."""
+        """The first job of one flow."""
         heap = self._jobs.get(key)
         return heap.first() if heap else None

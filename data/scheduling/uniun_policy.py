@@ -238,7 +238,7 @@ class UniunPolicy:
             return (tier, foreign, job.arrival)
 
         turn = {}
-        for job in sorted(jobs, key=lambda job: job.arrival):
+        for job in sorted(jobs, key=lambda job: (job.spec.rank, job.arrival)):
             turn[job] = turns[job.flow_key] = turns.get(job.flow_key, -1) + 1
         return sorted(jobs, key=key)
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from domain.entities.entity import Entity
 from domain.entities.llm import LlmTaskKind, Message, Sampling, Tooling
 
-ServiceTier = Literal["auto", "default", "priority", "flex"]
+ServiceTier = Literal["auto", "default", "priority", "fast", "scale", "flex"]
 ClientKind = Literal["chat", "extract", "nataraj", "gana", "api"]
 Weight = Annotated[float, Field(gt=0, le=100)]
 PerMinute = Annotated[int, Field(ge=1, le=100_000)]

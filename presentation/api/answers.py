@@ -3,7 +3,7 @@
 import json
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
 from domain.entities.llm import GenerationResult, Tool, ToolCall, Usage
 from domain.usecases.thinking import ThinkingFold
@@ -42,6 +42,11 @@ class MessageOut(BaseModel):
     reasoning_content: str | None = None
     """What the model thought before it answered, where it thinks."""
     tool_calls: list[ToolCallOut] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """`content` may be null; the others are only there when they say something."""
+        return {name: value for name, value in dump(self).items() if value is not None or name == "content"}
 
 
 class ChatChoice(BaseModel):

@@ -63,7 +63,7 @@ class LiveAnswer(Response):
     ) -> Response:
         while not isinstance(event, Finished):
             event = await anext(events)
-        return JSONResponse(self._answer.whole(event.result).model_dump(exclude_none=False), headers=headers)
+        return JSONResponse(self._answer.whole(event.result).model_dump(), headers=headers)
 
     async def _write(
         self,

@@ -226,7 +226,7 @@ class GenerationIn(Wire):
             "sampling": self.sampling(),
             "stop": stop,
             "urgency": self.urgency(now),
-            "keep_alive_s": None if keep is None or keep < 0 else keep,
+            "keep_alive_s": KEEP_ALIVE_LIMIT_S if keep is not None and keep < 0 else keep,
         }
 
 

@@ -158,6 +158,10 @@ class Driver:
                 if self.on_device or self.loading is not None:
                     raise Broken(f"{model} is loaded while the device is taken")
                 self.loading, self.resident = model, None
+            case ev.Unload():
+                if self.on_device or self.loading is not None or self.resident is None or self._waiting():
+                    raise Broken("the model was unloaded although something is wanted of it")
+                self.resident = None
             case ev.End(id=caller, outcome=outcome):
                 if caller in self.ended:
                     raise Broken(f"{caller} ended twice")

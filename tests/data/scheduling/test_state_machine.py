@@ -65,6 +65,8 @@ class SchedulerMachine(RuleBasedStateMachine):
         hint=st.booleans(),
         key=st.none() | st.sampled_from(("k", "l")),
         weight=st.sampled_from((0.5, 1.0, 4.0)),
+        rank=st.sampled_from((0, 0, -1, 2)),
+        keep=st.sampled_from((None, None, 0.0, 5.0)),
     )
     def submit(
         self,
@@ -75,8 +77,10 @@ class SchedulerMachine(RuleBasedStateMachine):
         hint: bool,
         key: str | None,
         weight: float,
+        rank: int,
+        keep: float | None,
     ) -> str:
-        return self._submit(kind, flow, model, deadline, hint, key, weight, None)
+        return self._submit(kind, flow, model, deadline, hint, key, weight, None, rank, keep)
 
     @rule(target=jobs, kind=st.sampled_from(KINDS), model=st.sampled_from(MODELS), other=jobs)
     def submit_waiting(self, kind: LlmTaskKind, model: str, other: str) -> str:
@@ -92,11 +96,13 @@ class SchedulerMachine(RuleBasedStateMachine):
         key: str | None,
         weight: float,
         waits_for: str | None,
+        rank: int = 0,
+        keep: float | None = None,
     ) -> str:
         self.serial += 1
         name = f"j{self.serial}"
         at = None if deadline is None else self.driver.now + deadline
-        self.driver.submit(JobSpec(name, kind, flow, model, at, hint, weight, key, waits_for))
+        self.driver.submit(JobSpec(name, kind, flow, model, at, hint, weight, key, waits_for, rank, keep))
         return name
 
     @rule(job=consumes(jobs))
