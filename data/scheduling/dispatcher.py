@@ -136,11 +136,6 @@ class Dispatcher:
         """Whether a job of this name is live here."""
         return caller_id in self._scheduler.callers
 
-    def close_soon(self) -> None:
-        """For one that is idle and is wanted no more."""
-        self._closed = True
-        self._spawn(self.aclose())
-
     # -- the port
 
     def submit(self, request: GenerationRequest) -> CallerHandle:

@@ -16,6 +16,8 @@ class LoadedModel(Entity):
     context_tokens: int
     load_s: float
     memory_bytes: int
+    slots: int = 1
+    """Runs that may overlap."""
 
 
 class RunnerJob(Entity):
@@ -62,7 +64,8 @@ class RunnerOutcome(Entity):
 
 
 class InferenceRunner(Protocol):
-    """The port to the engine. Calls of `load` and `run` never overlap; `stop` and `forget` may come at any time."""
+    """The port to the engine. `load` overlaps nothing, and no more runs overlap each other than the loaded model has slots;
+    `stop` and `forget` may come at any time."""
 
     async def load(self, model: str) -> LoadedModel:
         """Unloads what is resident and loads `model`.

@@ -108,6 +108,7 @@ class RemoteRunner:
             context_tokens=min(contexts, default=UNKNOWN_CONTEXT),
             load_s=self._clock.monotonic() - start,
             memory_bytes=0,
+            slots=self._remote.slots,
         )
 
     async def unload(self) -> None:
