@@ -36,9 +36,12 @@ class ChatHead:
                 .classes("u-more") as self._more,
                 ui.menu(),
             ):
-                ui.menu_item("Branches", self._branches)
-                ui.menu_item("Rename", self._rename)
-                ui.menu_item("Delete", self._delete)
+                for label, action in (
+                    ("Branches", self._branches),
+                    ("Rename", self._rename),
+                    ("Delete", self._delete),
+                ):
+                    ui.menu_item(label, action).props("role=menuitem")
 
     async def fill(self) -> None:
         """What can be chosen."""

@@ -56,11 +56,12 @@ class ChatPage:
                 self._composer = Composer(chat.conversation.id if chat.path else "new")
                 self._composer.on_send(self._send)
                 self._composer.on_stop(lambda: site.answers.stop(chat.conversation.id))
-        self._timer = ui.timer(LOOK_S, self._look, active=False)
         await self._head.fill()
         await self._refresh()
         site.changes.on("conversations", self._refresh)
         site.enter_surface(LlmTaskKind.CHAT, chat.conversation.id)
+        # Last: a timer waits for the connection, and with it the page would be sent as far as it is.
+        ui.timer(LOOK_S, self._look)
 
     # -- what is shown
 
@@ -84,7 +85,6 @@ class ChatPage:
         ended, self._live = self._live if live is not self._live else None, live
         self._thread.show(self._chat.path, live)
         self._composer.busy(live is not None)
-        self._timer.active = live is not None
         if live is None:
             self._thread.say("")
         if ended is not None and ended.ended:
@@ -105,7 +105,6 @@ class ChatPage:
 
     def _was_deleted(self) -> None:
         self._deleted = True
-        self._timer.active = False
         self._composer.delete()
         self._thread.box.clear()
         with (

@@ -75,6 +75,7 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         pulls=Pulls(faces.models, errands, changes),
     )
     nicegui.app.add_static_files("/assets", _STATIC)
+    nicegui.app.config.quasar_config["loadingBar"] = {"skipHijack": True}  # it has no name and says nothing
     nicegui.app.colors(
         primary="var(--accent)", dark="var(--surface)", dark_page="var(--bg)", negative="#b3261e"
     )

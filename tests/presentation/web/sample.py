@@ -1,6 +1,10 @@
 """A library as somebody has it after some weeks."""
 
+from datetime import UTC, datetime, timedelta
+
 from dependency_injector.containers import DeclarativeContainer
+
+from domain.entities.conversation import ChatMessage, Citation, Conversation
 
 _NOTES = {
     "Sourdough": "# Starter\n\nFeed it every morning, 1:5:5. See [[Rye bread]].\n\n- flour\n- water",
@@ -13,10 +17,65 @@ _NOTES = {
 
 
 async def fill(container: DeclarativeContainer) -> None:
-    """Notes with tags and links, and a Manas."""
+    """Notes with tags and links, a Manas, and conversations."""
     notes = container.notes_controller()
+    ids = {}
     for title, text in _NOTES.items():
-        await notes.add(text, title=title, tags=["garden" if "root" in text else "kitchen"])
+        ids[title] = (await notes.add(text, title=title, tags=["garden" if "root" in text else "kitchen"])).id
     manases = container.manas_controller()
     await manases.create("Garden")
     await manases.add("Garden", [], tag="garden")
+    await _talk(container, ids)
+
+
+async def _talk(container: DeclarativeContainer, notes: dict[str, str]) -> None:
+    """`/c/talk-bread` has branches, sources, code and thinking; the others are there to fill the list."""
+    conversations = container.conversation_repository()
+    at = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
+    for title in ("Which trees bloom first?", "A plan for the compost", "Words for the club's letter"):
+        at += timedelta(hours=1)
+        await conversations.create(_conversation(f"talk-{title[:5]}", title, at))
+    at += timedelta(hours=1)
+    await conversations.create(_conversation("talk-bread", "How long does the starter need?", at))
+    cited = (
+        Citation(number=1, note_id=notes["Sourdough"], title="Sourdough"),
+        Citation(number=2, note_id=notes["Rye bread"], title="Rye bread"),
+    )
+    for message in (
+        _said("q1", None, "user", "How long does the starter need before I can bake?", at),
+        _said("a1", "q1", "assistant", "A week.", at, state="stopped"),
+        _said(
+            "a2",
+            "q1",
+            "assistant",
+            "About **seven days**. Feed it every morning [1], and bake when it doubles in four hours:\n\n"
+            "1. flour and water, one to one\n2. a warm place\n3. patience\n\nThe loaf then takes 45 minutes at "
+            "230 °C [2].",
+            at,
+            thinking="The notes say every morning, 1:5:5. The oven is in the note on rye bread.",
+            citations=cited,
+        ),
+        _said("q2", "a2", "user", "And the amounts for two loaves, as a little program?", at),
+        _said(
+            "a3",
+            "q2",
+            "assistant",
+            '```python\ndef loaves(count: int) -> dict[str, int]:\n    return {"flour": 500 * count, "water": 340 * count, '
+            '"salt": 11 * count}\n\nprint(loaves(2))\n```\n\n| | one | two |\n|---|---|---|\n| flour | 500 g | 1 kg |\n'
+            "| water | 340 g | 680 g |\n",
+            at,
+            citations=cited[1:],
+        ),
+    ):
+        await conversations.put_message(message)
+
+
+def _conversation(name: str, title: str, at: datetime) -> Conversation:
+    return Conversation(id=name, title=title, created_at=at, changed_at=at)
+
+
+def _said(
+    name: str, parent: str | None, role: str, content: str, at: datetime, **more: object
+) -> ChatMessage:
+    fields = {"id": name, "parent_id": parent, "role": role, "content": content, "created_at": at, **more}
+    return ChatMessage.model_validate({"conversation_id": "talk-bread", **fields})

@@ -17,6 +17,23 @@ class Screen:
     name: str
     path: str
     prepare: Callable[[Page], None] = _nothing
+    phone_only: bool = False
 
 
-SCREENS = (Screen("chat-empty", "/"),)
+def _branches(page: Page) -> None:
+    page.get_by_role("button", name="More about this conversation").click()
+    page.get_by_role("menuitem", name="Branches").click()
+    page.locator(".u-tree").wait_for()
+
+
+def _list(page: Page) -> None:
+    page.get_by_role("button", name="Conversations").click()
+
+
+SCREENS = (
+    Screen("chat-empty", "/"),
+    Screen("chat", "/c/talk-bread"),
+    Screen("chat-branches", "/c/talk-bread", _branches),
+    Screen("chat-list", "/", _list, phone_only=True),
+    Screen("chat-missing", "/c/nothing-here"),
+)
