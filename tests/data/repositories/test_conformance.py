@@ -117,6 +117,7 @@ def test_notes_are_listed_found_and_linked(run: Run) -> None:
         assert [line.id for line in await notes.lines(tag="food")] == ["a"]
         assert await notes.tags() == {"food/sweet": 1, "plant": 1}
         assert [hit.note_id for hit in await notes.search("PEARS apples")] == ["a"]
+        assert await notes.matching(["pears", "nothing", "", "oaks"]) == (("a",), (), (), ("b",))
         assert [link.target_id for link in await notes.links_from("a")] == ["b"]
         assert [(link.source_id, link.target) for link in await notes.links_to("b")] == [("a", "tree")]
         assert await notes.note_ids(None) == ("a", "b")
@@ -266,6 +267,7 @@ def test_the_graph_holds_what_notes_assert(run: Run) -> None:
         tea = Extraction(
             concepts=(ConceptClaim(name="Ada", type="person"), ConceptClaim(name="Tea")),
             relations=(RelationClaim(source="Ada", verb="drinks", target="Tea"),),
+            summary="of tea",
         )
         assert await knowledge.assert_extraction("a", one.content_hash, ada)
         assert await knowledge.assert_extraction("b", two.content_hash, tea)
@@ -282,6 +284,16 @@ def test_the_graph_holds_what_notes_assert(run: Run) -> None:
         assert said == {("Ada", "programs", "Engine", ("a",)), ("Ada", "drinks", "Tea", ("b",))}
         whole = await knowledge.graph()
         assert whole.concepts[0].name == "Ada"
+        assert await knowledge.summaries(["b", "gone"]) == {"b": "of tea"}
+        (drinks,) = await knowledge.relations_of(["b"])
+        assert (drinks.source.name, drinks.verb, drinks.target.name) == ("Ada", "drinks", "Tea")
+        assert drinks.note_ids == ("b",)
+        assert await knowledge.related_notes(["Tea"], []) == ("b", "a")  # b names Ada and Tea
+        assert await knowledge.related_notes([], ["b"], limit=1) == ("b",)
+        assert await knowledge.related_notes(["nothing"], []) == ()
+        inside = await stores.manases.create("Inside")
+        await stores.manases.add(inside.id, ["a"])
+        assert await knowledge.related_notes(["Tea"], [], manas_id=inside.id) == ("a",)
         await stores.notes.delete("b")
         assert {concept.name for concept in (await knowledge.graph()).concepts} == {"Ada", "Engine"}
 
@@ -599,7 +611,9 @@ def test_the_log_is_pruned_and_settled(run: Run) -> None:
 def test_api_keys_are_found_by_their_hash_until_they_are_deleted(run: Run) -> None:
     async def test(stores: Stores) -> None:
         keys = stores.api_keys
-        one = ApiKey(id="k1", name="editor", hash="aa", kind="gana", weight=2.5, per_minute=7, created_at=at(1))
+        one = ApiKey(
+            id="k1", name="editor", hash="aa", kind="gana", weight=2.5, per_minute=7, created_at=at(1)
+        )
         two = ApiKey(id="k2", name="script", hash="bb", created_at=at(2))
         assert await keys.add(one)
         assert await keys.add(two)
