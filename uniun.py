@@ -125,10 +125,11 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             FileModelStore, settings.data_dir, clock, context_limit=settings.engine.context_limit
         )
         runner = providers.Singleton(EngineRunner, store, settings.engine, clock)
+        presence = providers.Singleton(Presence, settings.data_dir, settings.database_url)
         dispatcher: providers.Provider[Any] = (
             providers.Singleton(Dispatcher, runner, store, clock, settings.scheduler)
             if server is None
-            else providers.Singleton(RemoteScheduler, server, store, clock)
+            else providers.Singleton(RemoteScheduler, server, presence.provided.server_address, store, clock)
         )
         scheduler_history: providers.Provider[Any] = (
             providers.Singleton(TraceHistory, dispatcher, clock) if server is None else dispatcher
@@ -320,7 +321,6 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             nataraj.NatarajGenerator, card_repository, note_repository, generate, store, identities
         )
         deck_refill = providers.Singleton(DeckRefill, card_generator, card_repository, clock)
-        presence = providers.Singleton(Presence, settings.data_dir, settings.database_url)
 
         gana_controller = providers.Factory(
             GanaController,

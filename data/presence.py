@@ -108,15 +108,20 @@ class Presence:
                 seat.withdraw()
 
     async def find_server(self) -> "ServerAddress | None":
-        """The server of this data folder; one that is about to open is waited for."""
+        """The server of this data folder; one that is about to open or to close is waited for."""
         for _ in range(_OPENING_TRIES):
-            if not self._held(_SERVER, fcntl.LOCK_SH):
-                return None
-            text = (self._folder / _SERVER).read_text(encoding="utf-8", errors="replace")
-            if text.endswith("}"):
-                return ServerAddress(**json.loads(text))
+            address = self.server_address()
+            if address is not None or not self._held(_SERVER, fcntl.LOCK_SH):
+                return address
             await asyncio.sleep(_OPENING_PAUSE_S)
         return None
+
+    def server_address(self) -> "ServerAddress | None":
+        """Of the server that can be asked at this moment."""
+        if not self._held(_SERVER, fcntl.LOCK_SH):
+            return None
+        text = (self._folder / _SERVER).read_text(encoding="utf-8", errors="replace")
+        return ServerAddress(**json.loads(text)) if text.endswith("}") else None
 
     def app_is_open(self) -> bool:
         """Costs two system calls or three."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -20,22 +20,22 @@ _MAX_LINE_CHARACTERS = 64_000_000
 
 
 class ServerConnection:
-    """An async context manager. Every error is a `UniunError`."""
+    """An async context manager. Every error is a `UniunError`.
 
-    def __init__(self, address: ServerAddress) -> None:
+    When the server has gone, `look` finds the one that has taken its place.
+    """
+
+    def __init__(self, address: ServerAddress, look: Callable[[], ServerAddress | None]) -> None:
         self._address = address
+        self._look = look
+        self._gone = False
         # No proxy, no .netrc: it never leaves this machine.
-        settings: dict[str, Any] = {
-            "base_url": f"{address.url}/internal",
-            "headers": {"Authorization": f"Bearer {address.secret}"},
-            "trust_env": False,
-        }
         self._client = httpx.AsyncClient(
-            **settings,
+            trust_env=False,
             timeout=httpx.Timeout(SILENCE_S, connect=_LOOK_S),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=4),
         )
-        self._at_once = httpx.Client(**settings, timeout=_LOOK_S)
+        self._at_once = httpx.Client(trust_env=False, timeout=_LOOK_S)
 
     async def __aenter__(self) -> Self:
         return self
@@ -54,9 +54,11 @@ class ServerConnection:
 
         Raises what the server raised, or `ServerLost`.
         """
-        headers = {"Content-Type": "application/json"} if content is not None else None
+        url, headers = self._target(path)
+        if content is not None:
+            headers["Content-Type"] = "application/json"
         try:
-            async with self._client.stream(method, path, content=content, headers=headers) as response:
+            async with self._client.stream(method, url, content=content, headers=headers) as response:
                 self._check(response)
                 yield _said(response)
         except (httpx.HTTPError, OSError) as error:
@@ -64,8 +66,9 @@ class ServerConnection:
 
     def get(self, path: str) -> Any:
         """Waits in this thread, for milliseconds. Raises `ServerLost`."""
+        url, headers = self._target(path)
         try:
-            response = self._at_once.get(path)
+            response = self._at_once.get(url, headers=headers)
             response.raise_for_status()
             return response.json()
         except (httpx.HTTPError, OSError, ValueError) as error:
@@ -73,10 +76,19 @@ class ServerConnection:
 
     def lost(self) -> ServerLost:
         """What to tell the user when the connection breaks."""
+        self._gone = True
         return ServerLost(
-            f"The UNIUN server at {self._address.url}, whose model was used, has ended or does not answer. "
-            "Try again; without a server the model is loaded here."
+            f"The UNIUN server at {self._address.url}, whose model was used, has ended or does not answer. Start it again "
+            "with `uniun serve`, or start this command again: without a server it loads the model itself."
         )
+
+    def _target(self, path: str) -> tuple[str, dict[str, str]]:
+        if self._gone:
+            address = self._look()
+            if address is None:
+                raise self.lost()
+            self._address, self._gone = address, False
+        return f"{self._address.url}/internal{path}", {"Authorization": f"Bearer {self._address.secret}"}
 
     def _check(self, response: httpx.Response) -> None:
         if response.status_code == httpx.codes.OK:

@@ -44,8 +44,14 @@ class RemoteScheduler:
     What ends the server ends its jobs with `ServerLost`. A full queue is told by the job's events, not by `submit`.
     """
 
-    def __init__(self, address: ServerAddress, store: ModelStore, clock: Clock) -> None:
-        self._server = ServerConnection(address)
+    def __init__(
+        self,
+        address: ServerAddress,
+        look: Callable[[], ServerAddress | None],
+        store: ModelStore,
+        clock: Clock,
+    ) -> None:
+        self._server = ServerConnection(address, look)
         self._store = store
         self._clock = clock
         self._ids = itertools.count(1)
