@@ -13,7 +13,7 @@ MAX_WORD = 64
 MAX_QUERY_WORDS = 16
 MAX_QUERY_CHARACTERS = 1_000
 SNIPPET = 160
-_SNIPPET_REACH = 200_000
+SNIPPET_REACH = 200_000
 
 # Accents of the Latin, Greek and Cyrillic scripts; points of the Hebrew and the Arabic. Others change the letter.
 _DROPPED = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]")
@@ -56,7 +56,7 @@ def query_words(query: str) -> list[tuple[str, bool]]:
 
 def snippet(text: str, wanted: Sequence[tuple[str, bool]]) -> str:
     """The words around the first match, in one line; the beginning if there is none."""
-    text = text[:_SNIPPET_REACH]
+    text = text[:SNIPPET_REACH]
     at = _first_match(text, wanted)
     start = max(0, at - SNIPPET // 3)
     if start > 0:

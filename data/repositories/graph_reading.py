@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from sqlalchemy import case, func, or_
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database.columns import storable
-from data.database.rows import chunks
-from data.database.tables.knowledge import AssertionRow, ConceptKeyRow, ConceptRow, MentionRow
+from data.database.rows import chunks, table
+from data.database.tables.knowledge import AssertionRow, ConceptKeyRow, ConceptRow, MentionRow, SummaryRow
 from data.database.tables.notes import ManasNoteRow
 from data.repositories.concept_names import concept_keys
 from data.repositories.full_text import MAX_QUERY_CHARACTERS, fold
@@ -27,6 +28,15 @@ def concepts_of(session: Session, note_ids: Sequence[str]) -> tuple[Concept, ...
             session.exec(select(MentionRow.concept_id).where(col(MentionRow.note_id).in_(chunk)).distinct())
         )
     return _concepts(session, ids)
+
+
+def summaries(session: Session, note_ids: Sequence[str]) -> dict[str, str]:
+    """Note id to summary."""
+    found: dict[str, str] = {}
+    for chunk in chunks(sorted(set(note_ids))):
+        rows = select(SummaryRow.note_id, SummaryRow.summary).where(col(SummaryRow.note_id).in_(chunk))
+        found.update(session.exec(rows).all())
+    return found
 
 
 def notes_naming(session: Session, concept_ids: Sequence[str], limit: int) -> tuple[str, ...]:
@@ -51,10 +61,7 @@ def neighbours(session: Session, concept_ids: Sequence[str], *, hops: int, limit
     kept = [concept.id for concept in _concepts(session, set(concept_ids))][:limit]
     border = kept
     for _ in range(min(hops, MAX_HOPS)):
-        found = _adjacent(session, border) - set(kept)
-        border = [concept.id for concept in _concepts(session, found, aliases=False)][
-            : max(0, limit - len(kept))
-        ]
+        border = adjacent(session, border, without=kept, limit=limit - len(kept))
         kept = [*kept, *border]
         if not border:
             break
@@ -100,27 +107,44 @@ def most_named(session: Session, *, manas_id: str | None, limit: int) -> Neighbo
     return _between(session, _concepts(session, set(ids)))
 
 
-def _adjacent(session: Session, concept_ids: Sequence[str]) -> set[str]:
-    found: set[str] = set()
+def adjacent(
+    session: Session,
+    concept_ids: Sequence[str],
+    *,
+    without: Collection[str],
+    limit: int,
+    most_notes: int | None = None,
+) -> list[str]:
+    """Ids of concepts that a relation connects with one of these, most named first; none that more than `most_notes`
+    name."""
+    counts: dict[str, tuple[int, str]] = {}
     for chunk in chunks(concept_ids):
         for here, there in (
             (AssertionRow.source_id, AssertionRow.target_id),
             (AssertionRow.target_id, AssertionRow.source_id),
         ):
-            found.update(session.exec(select(there).where(col(here).in_(chunk)).distinct()))
-    return found
+            ends = select(there).where(col(here).in_(chunk))
+            rows = select(ConceptRow.id, ConceptRow.note_count, ConceptRow.name).where(
+                col(ConceptRow.id).in_(ends)
+            )
+            if most_notes is not None:
+                rows = rows.where(col(ConceptRow.note_count) <= most_notes)
+            ranked = rows.order_by(col(ConceptRow.note_count).desc(), col(ConceptRow.name))
+            for concept_id, count, name in session.exec(ranked.limit(limit + len(without))):
+                counts[concept_id] = (-count, name)
+    found = sorted(counts.keys() - set(without), key=lambda concept_id: (counts[concept_id], concept_id))
+    return found[: max(0, limit)]
 
 
-def _concepts(session: Session, ids: Collection[str], *, aliases: bool = True) -> tuple[Concept, ...]:
+def _concepts(session: Session, ids: Collection[str]) -> tuple[Concept, ...]:
     """Most named first."""
     rows: list[ConceptRow] = []
     names: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks(sorted(ids)):
         rows.extend(session.exec(select(ConceptRow).where(col(ConceptRow.id).in_(chunk))))
-        if aliases:
-            said = select(MentionRow.concept_id, MentionRow.name).where(col(MentionRow.concept_id).in_(chunk))
-            for concept_id, name in session.exec(said.distinct()):
-                names[concept_id].add(name)
+        said = select(MentionRow.concept_id, MentionRow.name).where(col(MentionRow.concept_id).in_(chunk))
+        for concept_id, name in session.exec(said.distinct()):
+            names[concept_id].add(name)
     rows.sort(key=lambda row: (-row.note_count, row.name, row.id))
     return tuple(_concept(row, names[row.id]) for row in rows)
 
@@ -142,11 +166,14 @@ def _between(session: Session, concepts: Sequence[Concept]) -> Neighbourhood:
     """These concepts, and what notes say of two of them; what most notes say first, if it is too much."""
     by_id = {concept.id: concept for concept in concepts}
     notes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    rows = table(AssertionRow).c
     for chunk in chunks(sorted(by_id)):
-        rows = session.exec(select(AssertionRow).where(col(AssertionRow.source_id).in_(chunk)))
-        for row in rows:
-            if row.target_id in by_id:
-                notes[row.source_id, row.verb, row.target_id].append(row.note_id)
+        said = select_columns(rows.source_id, rows.verb, rows.target_id, rows.note_id)
+        for source, verb, target, note_id in session.connection().execute(
+            said.where(rows.source_id.in_(chunk))
+        ):
+            if target in by_id:
+                notes[source, verb, target].append(note_id)
     ranked = sorted(notes.items(), key=lambda one: (-len(one[1]), one[0]))
     return Neighbourhood(
         concepts=tuple(concepts),

@@ -9,9 +9,9 @@ from data.database.rows import chunks, table
 from data.database.session import Database
 from data.database.tables.knowledge import PendingExtractionRow, SummaryRow
 from data.database.tables.notes import NoteRow
-from data.repositories import graph_reading
+from data.repositories import graph_reading, graph_walk
 from data.repositories.graph import assert_all
-from domain.entities.knowledge import Concept, Extraction, Neighbourhood, PendingExtraction
+from domain.entities.knowledge import Concept, Extraction, Neighbourhood, PendingExtraction, Relation
 
 
 class SqlKnowledgeRepository:
@@ -105,6 +105,19 @@ class SqlKnowledgeRepository:
             return None if row is None else row.summary
 
         return await self._database.read(read)
+
+    async def summaries(self, note_ids: Sequence[str]) -> dict[str, str]:
+        return await self._database.read(lambda session: graph_reading.summaries(session, note_ids))
+
+    async def relations_of(self, note_ids: Sequence[str]) -> tuple[Relation, ...]:
+        return await self._database.read(lambda session: graph_walk.relations_of(session, note_ids))
+
+    async def related_notes(
+        self, names: Sequence[str], note_ids: Sequence[str], *, manas_id: str | None = None, limit: int = 10
+    ) -> tuple[str, ...]:
+        return await self._database.read(
+            lambda session: graph_walk.related_notes(session, names, note_ids, manas_id=manas_id, limit=limit)
+        )
 
     async def concepts_of(self, note_ids: Sequence[str]) -> tuple[Concept, ...]:
         return await self._database.read(lambda session: graph_reading.concepts_of(session, note_ids))

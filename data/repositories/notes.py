@@ -12,7 +12,7 @@ from data.database.columns import storable
 from data.database.rows import chunks, table
 from data.database.session import Database
 from data.database.tables.notes import CounterRow, ManasNoteRow, NoteLinkRow, NoteRow, NoteTagRow
-from data.repositories.full_text import query_words, snippet
+from data.repositories.full_text import SNIPPET_REACH, query_words, snippet
 from data.repositories.note_index import matches
 from data.repositories.note_links import LinkTargets, last_component, name_key, name_keys
 from data.repositories.note_writing import delete_note, write_notes
@@ -115,17 +115,44 @@ class SqlNoteRepository:
         def read(session: Session) -> tuple[SearchHit, ...]:
             scores = dict(matches(session, wanted, manas_id=manas_id, limit=limit))
             found = {
-                row.number: row
+                number: (note_id, title, text)
                 for chunk in chunks(list(scores))
-                for row in session.exec(select(NoteRow).where(col(NoteRow.number).in_(chunk)))
+                for number, note_id, title, text in session.exec(
+                    select(
+                        NoteRow.number,
+                        NoteRow.id,
+                        NoteRow.title,
+                        func.substr(col(NoteRow.text), 1, SNIPPET_REACH),
+                    ).where(col(NoteRow.number).in_(chunk))
+                )
             }
-            return tuple(
-                SearchHit(note_id=row.id, title=row.title, snippet=snippet(row.text, wanted), score=score)
-                for number, score in scores.items()
-                if (row := found.get(number)) is not None
-            )
+            hits: list[SearchHit] = []
+            for number, score in scores.items():
+                if number in found:
+                    note_id, title, text = found[number]
+                    excerpt = snippet(text, wanted)
+                    hits.append(SearchHit(note_id=note_id, title=title, snippet=excerpt, score=score))
+            return tuple(hits)
 
         return await self._database.read(read) if wanted and limit > 0 else ()
+
+    async def matching(
+        self, queries: Sequence[str], *, manas_id: str | None = None, limit: int = 20
+    ) -> tuple[tuple[str, ...], ...]:
+        def read(session: Session) -> tuple[tuple[str, ...], ...]:
+            numbers = [
+                [number for number, _ in matches(session, wanted, manas_id=manas_id, limit=limit)]
+                if (wanted := query_words(query)) and limit > 0
+                else []
+                for query in queries
+            ]
+            ids: dict[int | None, str] = {}
+            for chunk in chunks(sorted({number for found in numbers for number in found})):
+                rows = select(NoteRow.number, NoteRow.id).where(col(NoteRow.number).in_(chunk))
+                ids.update(session.exec(rows).all())
+            return tuple(tuple(ids[number] for number in found if number in ids) for found in numbers)
+
+        return await self._database.read(read)
 
     async def tags(self) -> dict[str, int]:
         def read(session: Session) -> dict[str, int]:

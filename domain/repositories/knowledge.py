@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from domain.entities.knowledge import Concept, Extraction, Neighbourhood, PendingExtraction
+from domain.entities.knowledge import Concept, Extraction, Neighbourhood, PendingExtraction, Relation
 
 
 class KnowledgeRepository(Protocol):
@@ -42,6 +42,25 @@ class KnowledgeRepository(Protocol):
 
     async def summary(self, note_id: str) -> str | None:
         """One line, none before the note has been read."""
+        ...
+
+    async def summaries(self, note_ids: Sequence[str]) -> dict[str, str]:
+        """Note id to its line, of those that have been read."""
+        ...
+
+    async def relations_of(self, note_ids: Sequence[str]) -> tuple[Relation, ...]:
+        """What these notes assert; `note_ids` of a relation are those among them, and concepts come without aliases."""
+        ...
+
+    async def related_notes(
+        self, names: Sequence[str], note_ids: Sequence[str], *, manas_id: str | None = None, limit: int = 10
+    ) -> tuple[str, ...]:
+        """Notes, of a Manas or of all, that name what is called so or what these notes name, or what relations lead to
+        from there; those that name most of it first.
+
+        What very many notes name tells little about any of them, and is left aside: the time that this takes does not
+        grow with the number of notes.
+        """
         ...
 
     async def concepts_of(self, note_ids: Sequence[str]) -> tuple[Concept, ...]:

@@ -60,6 +60,12 @@ class NoteRepository(Protocol):
         """Full text over title, tags and text; any query is harmless. Best first."""
         ...
 
+    async def matching(
+        self, queries: Sequence[str], *, manas_id: str | None = None, limit: int = 20
+    ) -> tuple[tuple[str, ...], ...]:
+        """The note ids that `search` finds, for each of several queries."""
+        ...
+
     async def tags(self) -> dict[str, int]:
         """Tag to number of notes."""
         ...

@@ -10,6 +10,7 @@ BLOCK_CHARACTERS = 800
 SCANNED_CHARACTERS = 100_000
 """Of one note. Looking through more would make an answer wait, for a note that is no note any more."""
 GAP = "\n[…]\n"
+_PHRASE_WORDS, _LONGEST_PHRASE = 40, 4
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 """Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Chinese, Japanese."""
@@ -37,6 +38,18 @@ def keywords(question: str, limit: int = 12) -> tuple[str, ...]:
     """Words that carry meaning, as they were typed but for case, each once, in order."""
     spoken = dict.fromkeys(word for word in _WORD.findall(question.casefold()) if word not in _STOPWORDS)
     return tuple(word for word in spoken if len(word) > 1 or not word.isascii())[:limit]
+
+
+def phrases(question: str) -> tuple[str, ...]:
+    """Runs of up to four of its words, each of which may be a name; none of function words alone."""
+    spoken = _WORD.findall(question)[:_PHRASE_WORDS]
+    found = dict.fromkeys(
+        " ".join(spoken[at : at + length])
+        for at in range(len(spoken))
+        for length in range(1, _LONGEST_PHRASE + 1)
+        if any(word.casefold() not in _STOPWORDS for word in spoken[at : at + length])
+    )
+    return tuple(found)
 
 
 def _stem(word: str) -> str:

@@ -1,15 +1,15 @@
 """What the notes say about a question: by meaning, by words and through the graph, packed into a token budget."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from domain.entities.knowledge import Concept, Passage, Relation, RetrievedContext
+from domain.entities.knowledge import Passage, Relation, RetrievedContext
 from domain.entities.note import Note
 from domain.errors import ModelError, QueueFull
 from domain.repositories.embedder import Embedder
 from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.notes import NoteRepository
 from domain.repositories.vectors import VectorRepository
-from domain.usecases.passages import best_passages, keywords, similarity, words
+from domain.usecases.passages import best_passages, keywords, phrases, similarity, words
 from domain.usecases.text_budget import cut_end, text_tokens
 
 CONTEXT_SHARE = 0.4
@@ -24,10 +24,6 @@ _NEAR_THE_BEST = 0.5
 _FUSION_K = 60
 _GRAPH_WEIGHT = 0.5
 _SEEDS = 5
-_CONCEPTS = 20
-_NEIGHBOURS = 50
-_ENOUGH_RELATIONS = 5
-"""With fewer than these around the question, a second hop is worth its time."""
 _GRAPH_NOTES = 10
 _CITED = 8
 _WORD_SEARCHES = 3
@@ -78,14 +74,18 @@ class RetrieveContextUseCase:
         near, hindrance = await self._nearest(question, manas_id)
         found = await self._search(typed, manas_id)
         direct = [note_id for note_id in _fuse([(1, near), (1, found)]) if note_id not in leave_out]
-        related, relations = await self._through_graph(typed, direct[:_SEEDS], manas_id)
+        related = await self._knowledge.related_notes(
+            phrases(question), direct[:_SEEDS], manas_id=manas_id, limit=_GRAPH_NOTES
+        )
         order = [
             note_id
             for note_id in _fuse([(1, near), (1, found), (_GRAPH_WEIGHT, related)])
             if note_id not in leave_out
-        ]
-        notes = await self._notes.many(order[: 2 * _CITED])
-        passages = await self._choose(notes, asked, set(direct), budget_tokens)
+        ][: 2 * _CITED]
+        notes = await self._notes.many(order)
+        summaries = await self._knowledge.summaries(order)
+        passages = _choose(notes, summaries, asked, set(direct), budget_tokens)
+        relations = await self._knowledge.relations_of([passage.note_id for passage in passages])
         text = _render(passages, _lines(passages, relations, asked, int(budget_tokens * _RELATION_SHARE)))
         return RetrievedContext(
             text=text, citations=passages, estimated_tokens=text_tokens(text), hindrance=hindrance
@@ -104,82 +104,49 @@ class RetrieveContextUseCase:
         """All words together first; when hardly a note has them all, the longest words each alone."""
         if not typed:
             return []
-        hits = await self._notes.search(" ".join(typed), manas_id=manas_id, limit=_FOUND)
-        together = [hit.note_id for hit in hits]
+        (together,) = await self._notes.matching([" ".join(typed)], manas_id=manas_id, limit=_FOUND)
         if len(together) >= _ENOUGH_HITS or len(typed) == 1:
-            return together
-        alone = [
-            [hit.note_id for hit in await self._notes.search(word, manas_id=manas_id, limit=_FOUND)]
-            for word in _longest(typed)
-        ]
+            return list(together)
+        alone = await self._notes.matching(_longest(typed), manas_id=manas_id, limit=_FOUND)
         return _fuse([(2, together), *((1, ids) for ids in alone)])[:_FOUND]
 
-    async def _through_graph(
-        self, typed: Sequence[str], seeds: Sequence[str], manas_id: str | None
-    ) -> tuple[list[str], tuple[Relation, ...]]:
-        """Notes and relations around the concepts that the question and the best notes name."""
-        named = await self._concepts_in(typed)
-        start = [*named, *await self._knowledge.concepts_of(seeds)][:_CONCEPTS]
-        if not start:
-            return [], ()
-        begin = [concept.id for concept in start]
-        around = await self._knowledge.neighbours(begin, hops=1, limit=_NEIGHBOURS)
-        if len(around.relations) < _ENOUGH_RELATIONS:
-            around = await self._knowledge.neighbours(begin, hops=2, limit=_NEIGHBOURS)
-        ids = list(dict.fromkeys(concept.id for concept in (*start, *around.concepts)))
-        naming = await self._knowledge.notes_naming(ids, _GRAPH_NOTES)
-        if manas_id is None:
-            return list(naming), around.relations
-        # The graph knows no Manas: what notes outside of it say must not leak into its answers.
-        inside = frozenset(await self._notes.note_ids(manas_id))
-        return (
-            [note_id for note_id in naming if note_id in inside],
-            tuple(relation for relation in around.relations if not inside.isdisjoint(relation.note_ids)),
-        )
 
-    async def _concepts_in(self, typed: Sequence[str]) -> list[Concept]:
-        """Concepts whose whole name, or an alias, is in the question."""
-        asked = frozenset(words(" ".join(typed)))
-        found: dict[str, Concept] = {}
-        for word in _longest(typed):
-            for concept in await self._knowledge.find_concepts(word):
-                names = [frozenset(words(name)) for name in (concept.name, *concept.aliases)]
-                if any(name and name <= asked for name in names):
-                    found.setdefault(concept.id, concept)
-        return list(found.values())
+def _choose(
+    notes: Iterable[Note],
+    summaries: Mapping[str, str],
+    asked: frozenset[str],
+    direct: set[str],
+    budget_tokens: int,
+) -> tuple[Passage, ...]:
+    """Best first. A note that only the graph brought in is there with its summary; what repeats is left out."""
+    chosen: list[Passage] = []
+    seen: list[frozenset[str]] = []
+    left = int(budget_tokens * (1 - _RELATION_SHARE))
+    for rank, note in enumerate(notes):
+        room = int(left * _NOTE_SHARE) - text_tokens(_heading(len(chosen) + 1, note.title)) - 1
+        if room < _SMALLEST_PASSAGE_TOKENS or len(chosen) == _CITED:
+            break
+        text = _passage(note, summaries.get(note.id, ""), asked, room, summary_only=note.id not in direct)
+        said = frozenset(words(text))
+        if not said or any(similarity(said, other) >= _SAME for other in seen):
+            continue
+        seen.append(said)
+        passage = Passage(note_id=note.id, title=note.title, text=text, score=1 / (_FUSION_K + rank))
+        chosen.append(passage)
+        left -= text_tokens(_numbered(len(chosen), passage)) + 1
+    return tuple(chosen)
 
-    async def _choose(
-        self, notes: Iterable[Note], asked: frozenset[str], direct: set[str], budget_tokens: int
-    ) -> tuple[Passage, ...]:
-        """Best first. A note that only the graph brought in is there with its summary; what repeats is left out."""
-        chosen: list[Passage] = []
-        seen: list[frozenset[str]] = []
-        left = int(budget_tokens * (1 - _RELATION_SHARE))
-        for rank, note in enumerate(notes):
-            room = int(left * _NOTE_SHARE) - text_tokens(_heading(len(chosen) + 1, note.title)) - 1
-            if room < _SMALLEST_PASSAGE_TOKENS or len(chosen) == _CITED:
-                break
-            text = await self._passage(note, asked, room, summary_only=note.id not in direct)
-            said = frozenset(words(text))
-            if not said or any(similarity(said, other) >= _SAME for other in seen):
-                continue
-            seen.append(said)
-            passage = Passage(note_id=note.id, title=note.title, text=text, score=1 / (_FUSION_K + rank))
-            chosen.append(passage)
-            left -= text_tokens(_numbered(len(chosen), passage)) + 1
-        return tuple(chosen)
 
-    async def _passage(self, note: Note, asked: frozenset[str], room: int, *, summary_only: bool) -> str:
-        whole = "" if summary_only else best_passages(note.text, asked, room)
-        if whole and len(whole) >= len(note.text.strip()):
-            return whole
-        summary = await self._knowledge.summary(note.id)
-        if not summary:
-            return whole or best_passages(note.text, asked, room)
-        if summary_only:
-            return cut_end(summary, room)
-        head = cut_end(summary, room // 3)
-        return f"{head}\n{best_passages(note.text, asked, room - text_tokens(head) - 1)}"
+def _passage(note: Note, summary: str, asked: frozenset[str], room: int, *, summary_only: bool) -> str:
+    whole = "" if summary_only else best_passages(note.text, asked, room)
+    if whole and len(whole) >= len(note.text.strip()):
+        return whole
+    if not summary:
+        return whole or best_passages(note.text, asked, room)
+    if summary_only:
+        return cut_end(summary, room)
+    head = cut_end(summary, room // 3)
+    return f"{head}\n{best_passages(note.text, asked, room - text_tokens(head) - 1)}"
 
 
 def _longest(typed: Sequence[str]) -> list[str]:

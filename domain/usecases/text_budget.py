@@ -13,7 +13,7 @@ def text_tokens(text: str) -> int:
     English has about four ASCII characters a token; text that a tokenizer has not seen falls to one byte a token.
     """
     size = len(text.encode("utf-8", "replace"))
-    ascii_count = sum(character.isascii() for character in text)
+    ascii_count = len(text.encode("ascii", "ignore"))
     return size - ascii_count + ascii_count // _ASCII_PER_TOKEN
 
 

@@ -34,7 +34,7 @@ class Outer(BaseModel):
         ("whole", 10, "it should be less than or equal to 9"),
         ("whole", 2, "even numbers are out"),
         ("number", "x", "it should be a number"),
-        ("number", float("nan"), "it should be a number"),
+        ("number", float("nan"), "it should be a finite number"),
         ("flag", "x", "it should be true or false"),
         ("text", 1, "it should be text"),
         ("several", 1, "it should be a list"),

@@ -81,6 +81,29 @@ class MemoryKnowledge:
     async def summary(self, note_id: str) -> str | None:
         return self._read[note_id].summary if note_id in self._read else None
 
+    async def summaries(self, note_ids: Sequence[str]) -> dict[str, str]:
+        return {each: self._read[each].summary for each in note_ids if each in self._read}
+
+    async def relations_of(self, note_ids: Sequence[str]) -> tuple[Relation, ...]:
+        theirs = [
+            relation.model_copy(
+                update={"note_ids": tuple(each for each in relation.note_ids if each in note_ids)}
+            )
+            for relation in self._relations()
+        ]
+        return tuple(relation for relation in theirs if relation.note_ids)
+
+    async def related_notes(
+        self, names: Sequence[str], note_ids: Sequence[str], *, manas_id: str | None = None, limit: int = 10
+    ) -> tuple[str, ...]:
+        called = {name.casefold() for name in names}
+        named = [concept.id for concept in self._concepts() if concept.id in called]
+        begin = [*named, *(concept.id for concept in await self.concepts_of(note_ids))]
+        around = await self.neighbours(begin, hops=2)
+        naming = await self.notes_naming([concept.id for concept in around.concepts], 1_000)
+        inside = await self._notes.note_ids(manas_id)
+        return tuple(note_id for note_id in naming if note_id in inside)[:limit]
+
     async def concepts_of(self, note_ids: Sequence[str]) -> tuple[Concept, ...]:
         named = {
             claim.name.casefold()

@@ -109,6 +109,12 @@ class MemoryNotes:
                 )
         return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.note_id))[:limit])
 
+    async def matching(
+        self, queries: Sequence[str], *, manas_id: str | None = None, limit: int = 20
+    ) -> tuple[tuple[str, ...], ...]:
+        found = [await self.search(query, manas_id=manas_id, limit=limit) for query in queries]
+        return tuple(tuple(hit.note_id for hit in hits) for hits in found)
+
     async def tags(self) -> dict[str, int]:
         counts: dict[str, int] = {}
         for note in self.notes.values():

@@ -4,6 +4,7 @@ import pytest
 
 from data.database.session import Database
 from data.repositories.concept_names import concept_keys
+from data.repositories.graph_walk import COMMON
 from data.repositories.knowledge import SqlKnowledgeRepository
 from data.repositories.manases import SqlManasRepository
 from data.repositories.notes import SqlNoteRepository
@@ -224,5 +225,22 @@ def test_the_graph_of_a_manas(run: Run) -> None:
         found = await graph.knowledge.graph(manas_id=manas.id)
         assert {concept.name for concept in found.concepts} == {"Bob", "Tea"}
         assert len((await graph.knowledge.graph(limit=1)).concepts) == 1
+
+    run(test)
+
+
+def test_what_very_many_notes_name_leads_nowhere(run: Run) -> None:
+    async def test(database: Database) -> None:
+        notes, knowledge = SqlNoteRepository(database), SqlKnowledgeRepository(database)
+        many = [note(f"n{number:03}") for number in range(COMMON + 1)]
+        await notes.save(many)
+        rare = RelationClaim(source="Day", verb="has", target="Rare")
+        for each in many:
+            said = Extraction(
+                concepts=(ConceptClaim(name="Day"),), relations=(rare,) if each.id < "n002" else ()
+            )
+            assert await knowledge.assert_extraction(each.id, each.content_hash, said)
+        assert await knowledge.related_notes(["day"], ["n050"]) == ()
+        assert await knowledge.related_notes(["rare"], ["n050"]) == ("n000", "n001")
 
     run(test)

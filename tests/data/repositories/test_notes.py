@@ -1,8 +1,9 @@
 """Notes in both databases."""
 
+import asyncio
+
 import pytest
 
-import asyncio
 from data.database.session import Database
 from data.repositories.knowledge import SqlKnowledgeRepository
 from data.repositories.manases import SqlManasRepository

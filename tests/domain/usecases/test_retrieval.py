@@ -1,11 +1,13 @@
 import asyncio
+import inspect
 from collections.abc import Collection
+from typing import Any
 
 import pytest
 
 from domain.entities.knowledge import RetrievedContext
 from domain.errors import ModelUnavailable
-from domain.usecases.passages import best_passages, keywords, words
+from domain.usecases.passages import best_passages, keywords, phrases, words
 from domain.usecases.retrieval import LONGEST_CONTEXT_TOKENS, RetrieveContextUseCase, context_budget
 from domain.usecases.text_budget import text_tokens
 from tests.memory.library import MemoryLibrary
@@ -164,3 +166,47 @@ def test_passages_come_in_the_order_of_the_text() -> None:
 @pytest.mark.parametrize("text", ["", "\n\n\n", "# Only a heading", "word" * 100_000, "é" * 5000])
 def test_odd_notes(text: str) -> None:
     assert text_tokens(best_passages(text, ["word"], 40)) <= 40
+
+
+def test_a_question_costs_a_few_steps_however_much_is_known() -> None:
+    filled = library(*((f"n{at}", f"Tea {at}", f"Tea of kind {at} steeps.") for at in range(200)))
+
+    async def read() -> None:
+        for at in range(200):
+            await filled.read(f"n{at}", f"Kind {at}.", (f"tea {at}", "steeps like", f"tea {at + 1}"))
+
+    asyncio.run(read())
+    calls: list[str] = []
+    for port in (filled.notes, filled.knowledge, filled.vectors):
+        for name in [name for name in dir(port) if not name.startswith("_")]:
+            method = getattr(port, name)
+            if inspect.iscoroutinefunction(method):
+                setattr(port, name, counted(calls, name, method))
+    use_case = RetrieveContextUseCase(filled.embedder, filled.vectors, filled.notes, filled.knowledge)
+    asyncio.run(use_case("Which tea 3 steeps like tea 4 and tea 5?", budget_tokens=3_000))
+    inner = (
+        "search",
+        "neighbours",
+        "concepts_of",
+        "notes_naming",
+        "note_ids",
+    )  # the stand-ins call themselves
+    asked = [call for call in calls if call not in inner]
+    once = ["many", "nearest", "related_notes", "relations_of", "summaries"]
+    assert sorted(asked) in (sorted(["matching", *once]), sorted(["matching", "matching", *once]))
+
+
+def counted(calls: list[str], name: str, method: Any) -> Any:
+    async def call(*arguments: Any, **named: Any) -> Any:
+        calls.append(name)
+        return await method(*arguments, **named)
+
+    return call
+
+
+def test_phrases() -> None:
+    found = phrases("What is the history of tea?")
+    assert "history of tea" in found
+    assert "tea" in found
+    assert not {"What", "What is the", "of"} & set(found)
+    assert len(phrases("word " * 10_000 + "end")) < 200
