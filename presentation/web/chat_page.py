@@ -15,6 +15,7 @@ from presentation.web.notices import tell_error
 from presentation.web.shell import empty, plain
 from presentation.web.site import Site
 from presentation.web.waiting import waiting_words
+from presentation.web.welcome import greet
 
 LOOK_S = 0.2
 """How often the words under a waiting answer are put right."""
@@ -56,8 +57,10 @@ class ChatPage:
                 self._composer = Composer(chat.conversation.id if chat.path else "new")
                 self._composer.on_send(self._send)
                 self._composer.on_stop(lambda: site.answers.stop(chat.conversation.id))
-        await self._head.fill()
+                await self._head.draw_choices()
         await self._refresh()
+        if not chat.path:
+            await greet(site, self._thread.greeting)
         site.changes.on("conversations", self._refresh)
         site.enter_surface(LlmTaskKind.CHAT, chat.conversation.id)
         # Last: a timer waits for the connection, and with it the page would be sent as far as it is.

@@ -53,8 +53,9 @@ class Thread:
             self._earlier = ui.button("Show earlier messages", on_click=self._show_earlier).props(
                 "flat no-caps"
             )
-            self._empty = ui.element("div").classes("u-greeting")
-            with self._empty:
+            self.greeting = ui.element("div").classes("u-greeting")
+            """Seen while there is no message."""
+            with self.greeting:
                 with ui.element("h2"):
                     plain("What would you like to know?")
                 with ui.element("p").classes("u-muted"):
@@ -87,7 +88,7 @@ class Thread:
         with self._messages:
             for key, draw in rows[same:]:
                 self._rows.append((key, draw()))
-        self._empty.set_visibility(not rows)
+        self.greeting.set_visibility(not rows)
         if same < len(rows):
             self._to_the_end()
 

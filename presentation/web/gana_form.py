@@ -41,10 +41,10 @@ class GanaForm:
                 value=draft.task if draft else "",
                 placeholder="Sum up what is new in five lines.",
             )
-            .props("outlined autogrow")
+            .props("outlined autogrow stack-label")
             .classes("u-bar")
         )
-        self.trigger = TriggerField(ganas, stored_trigger(ganas, gana, names))
+        self.trigger = TriggerField(ganas, stored_trigger(ganas, gana, names), self._show_input)
         self._draw_input(draft.input_tag if draft else None, draft.input_manas_id if draft else None, names)
         self._manases = (
             ui.select(
@@ -66,8 +66,8 @@ class GanaForm:
             options.setdefault(chosen, f"{chosen} (not installed)")
             self._model = ui.select(options, value=chosen).props('outlined label="Model"')
         self._draw_more(draft.model_dump() if draft else {})
-        self._old_notes = ui.checkbox("Read the notes that are there already, too").classes("u-old-notes")
-        self._old_notes.set_visibility(gana is None)
+        self._old_notes = ui.checkbox("Read the notes that are there already, too")
+        self._show_input()
         self._places: dict[str, ValidationElement[Any]] = {
             "name": self._name,
             "description": self._description,
@@ -86,7 +86,7 @@ class GanaForm:
             place.on_value_change(lambda event: setattr(event.sender, "error", None))
 
     def _draw_input(self, tag: str | None, manas_id: str | None, names: Mapping[str, str]) -> None:
-        with ui.element("div").classes("u-two-fields"):
+        with ui.element("div").classes("u-two-fields") as self._inputs:
             kind = "tag" if tag else "manas" if manas_id else "nothing"
             self._input = ui.select(_INPUTS, value=kind, on_change=self._show_input).props(
                 'outlined label="What it reads"'
@@ -95,7 +95,6 @@ class GanaForm:
             self._input_manas = ui.select(dict(names), value=manas_id if manas_id in names else None).props(
                 'outlined label="Manas"'
             )
-        self._show_input()
 
     def _draw_more(self, draft: Mapping[str, Any]) -> None:
         with (
@@ -116,6 +115,9 @@ class GanaForm:
                 plain("With a webhook or with looking up, it runs only while the app is open.")
 
     def _show_input(self) -> None:
+        named = self.trigger.names_input
+        self._inputs.set_visibility(not named)
+        self._old_notes.set_visibility(self._gana is None and (named or self._input.value != "nothing"))
         self._input_tag.set_visibility(self._input.value == "tag")
         self._input_manas.set_visibility(self._input.value == "manas")
 

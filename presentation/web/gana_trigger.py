@@ -1,5 +1,6 @@
 """When a Gana runs: in plain words, and what they were understood to mean."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from nicegui import ui
@@ -23,24 +24,27 @@ EXAMPLES = (
 class TriggerField:
     """`before` are the words of the stored Gana; as long as they are not touched, nothing of the trigger changes."""
 
-    def __init__(self, ganas: GanaController, before: str | None) -> None:
+    def __init__(
+        self, ganas: GanaController, before: str | None, on_read: Callable[[], None] = lambda: None
+    ) -> None:
         self._ganas = ganas
+        self._on_read = on_read
         self._before = before
         self.reading: TriggerReading | None = None
         self.field = (
             ui.input("When it runs", value=before or "", placeholder="every day at 8:00", on_change=self.read)
-            .props("outlined debounce=250 autocomplete=off")
+            .props("outlined stack-label debounce=250 autocomplete=off")
             .classes("u-bar")
         )
         self._meaning = ui.element("p").classes("u-field-help").props("role=status")
         tomorrow = ganas.now().astimezone().date() + timedelta(days=1)
-        with ui.element("div").classes("u-row u-wrap").props('role=group aria-label="Examples"'):
+        with ui.element("div").classes("u-examples").props('role=group aria-label="Examples"'):
             for example in EXAMPLES:
                 words = example.format(tomorrow=tomorrow.isoformat())
                 ui.button(words, color=None, on_click=lambda words=words: self.field.set_value(words)).props(
                     "no-caps outline dense"
                 ).classes("u-chip-button u-muted")
-        self.read()
+        self._read()
 
     @property
     def words(self) -> str | None:
@@ -55,6 +59,10 @@ class TriggerField:
 
     def read(self) -> None:
         """Shows what the words mean, or why they mean nothing."""
+        self._read()
+        self._on_read()
+
+    def _read(self) -> None:
         said = str(self.field.value or "").strip() or "by hand"
         self._meaning.clear()
         self.reading = None

@@ -34,6 +34,7 @@ from presentation.web.scheduler import page_scheduler
 from presentation.web.shell import empty, shell
 from presentation.web.site import Site
 from presentation.web.surfaces import Surfaces
+from presentation.web.welcome import page_welcome
 
 RECONNECT_S = 15.0
 """A page whose connection was lost is kept so long; after that it is drawn anew when it comes back."""
@@ -47,6 +48,7 @@ def _pages(site: Site) -> None:
     """Every page, one a line."""
     _page(site, "/", "Chat", page_chat, wide=True)
     _page(site, "/c/{conversation_id}", "Chat", page_chat, place="/", wide=True)
+    _page(site, "/welcome", "Welcome", page_welcome, place="/")
     _page(site, "/notes", "Notes", page_notes)
     _page(site, "/notes/find", "Notes", page_find_note, place="/notes")
     _page(site, "/notes/manases", "Manases", page_manases, place="/notes")
