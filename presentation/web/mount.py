@@ -31,6 +31,7 @@ from presentation.web.notes_page import page_find_note, page_notes
 from presentation.web.notices import sentence
 from presentation.web.pulls import Pulls
 from presentation.web.scheduler import page_scheduler
+from presentation.web.settings import page_settings
 from presentation.web.shell import empty, shell
 from presentation.web.site import Site
 from presentation.web.surfaces import Surfaces
@@ -61,6 +62,7 @@ def _pages(site: Site) -> None:
     _page(site, "/ganas/new", "New Gana", page_new_gana, place="/ganas")
     _page(site, "/ganas/{gana_id}", "Gana", page_gana, place="/ganas")
     _page(site, "/models", "Models", page_models)
+    _page(site, "/settings", "Settings", page_settings)
 
 
 def mount_pages(app: FastAPI, faces: Controllers) -> Site:

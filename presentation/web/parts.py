@@ -45,6 +45,15 @@ def chip(text: str, *, kind: str = "") -> Element:
     return element
 
 
+def section(title: str) -> Element:
+    """A card with a heading; draw into it."""
+    with ui.element("section").classes("u-card u-section") as card:
+        card.props["aria-label"] = title
+        with ui.element("h2"):
+            plain(title)
+    return card
+
+
 async def confirm(title: str, text: str, yes: str) -> bool:
     """Asks before something that cannot be undone."""
     with ui.dialog(value=True) as dialog, ui.card().classes("u-stack u-dialog"):
