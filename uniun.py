@@ -56,6 +56,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
     from data.identity import RandomIdentities, new_secret
     from data.importing.folder import FolderImporter
     from data.importing.uploads import UploadFolder
+    from data.inference.remote.servers import RemoteServers
     from data.inference.supervisor import EngineRunner
     from data.knowledge.backfill import Backfill
     from data.loops import LoopLog
@@ -75,7 +76,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
     from data.repositories.manases import SqlManasRepository
     from data.repositories.notes import SqlNoteRepository
     from data.repositories.vectors import SqlVectorRepository
-    from data.scheduling.dispatcher import Dispatcher
+    from data.scheduling.devices import Devices
     from data.scheduling.history import TraceHistory
     from domain.usecases import (
         api,
@@ -100,6 +101,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         nataraj,
         notes,
         preferences,
+        remote_models,
         retrieval,
         scheduler,
         search,
@@ -125,9 +127,12 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             FileModelStore, settings.data_dir, clock, context_limit=settings.engine.context_limit
         )
         runner = providers.Singleton(EngineRunner, store, settings.engine, clock)
+        model_servers = providers.Singleton(RemoteServers, clock)
         presence = providers.Singleton(Presence, settings.data_dir, settings.database_url)
         dispatcher: providers.Provider[Any] = (
-            providers.Singleton(Dispatcher, runner, store, clock, settings.scheduler)
+            providers.Singleton(
+                Devices, runner, model_servers.provided.runner, store, clock, settings.scheduler
+            )
             if server is None
             else providers.Singleton(RemoteScheduler, server, presence.provided.server_address, store, clock)
         )
@@ -161,6 +166,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             {"data": settings.data_dir, "log": settings.log_dir},
             loop_log,
             clock,
+            model_servers,
         )
 
         # A runner of its own for each policy: nothing is carried over from one to the next.
@@ -186,6 +192,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         register_model = providers.Factory(models.RegisterModelUseCase, store)
         list_processes = providers.Factory(health.ListEngineProcessesUseCase, machine)
         measure_memory = providers.Factory(models.MeasureMemoryUseCase, machine)
+        add_remote_model = providers.Factory(remote_models.AddRemoteModelUseCase, store, model_servers)
         propose_models = providers.Factory(
             models.ProposeModelsUseCase, store, providers.Factory(HubReachability), machine
         )
@@ -397,6 +404,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             list_processes,
             measure_memory,
             propose_models,
+            add_remote_model,
         )
         demo_controller = providers.Factory(DemoController, play_demo)
         peers_controller = providers.Factory(
@@ -523,10 +531,11 @@ async def open_servers_scheduler() -> AsyncIterator[SchedulerController | None]:
 async def open_server(host: str | None, port: int | None) -> AsyncIterator[Place]:
     """An app that others may reach; only one to a data folder."""
     from data.presence import Presence
+    from data.server_token import server_token
     from data.settings import load_settings
     from presentation.cli.openers import Place
     from presentation.server.listen import bound
-    from presentation.server.options import ServerOptions
+    from presentation.server.options import ServerOptions, is_loopback
 
     settings = load_settings()
     host = host or settings.server.host
@@ -540,6 +549,7 @@ async def open_server(host: str | None, port: int | None) -> AsyncIterator[Place
                 state_dir=settings.data_dir / "web",
                 log_file=settings.log_dir / "server.log",
                 names=settings.server.names,
+                token=None if is_loopback(host) else server_token(settings.data_dir),
             )
             async with AsyncExitStack() as stack:
                 controllers = await _open_alone(stack, build_container(settings))

@@ -35,8 +35,10 @@ async def serve(
                 def ready() -> None:
                     place.announce()
                     print(f"UNIUN is at {place.options.url}   (Ctrl-C ends it)", flush=True)
+                    if place.options.token is not None:
+                        print(f"Open it once with its token: {place.options.way_in}", flush=True)
                     if show:
-                        _show(place.options.url)
+                        _show(place.options.way_in)
 
                 try:
                     await answer(app, place.listener, place.options, stop, ready)

@@ -24,9 +24,7 @@ def build_server(faces: Controllers, options: ServerOptions) -> FastAPI:
     app.include_router(build_internal_router(faces.peers))
     mount_pages(app, faces)  # last: what nothing else answers goes to the pages
     # From the inside out.
-    app.add_middleware(
-        BodyLimit, max_bytes=options.max_body_bytes, max_upload_bytes=options.max_upload_bytes
-    )
+    app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, max_upload_bytes=options.max_upload_bytes)
     app.add_middleware(Guard, options=options, key_fits=faces.api.key_fits)
     app.add_middleware(Headers)
     return app

@@ -67,9 +67,7 @@ class BodyLimit:
 class _Body:
     """Of one request. Once refused, the application below is told that the client has gone, and is not heard."""
 
-    def __init__(
-        self, limit: BodyLimit, max_bytes: int, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    def __init__(self, limit: BodyLimit, max_bytes: int, scope: Scope, receive: Receive, send: Send) -> None:
         self._limit = limit
         self._max_bytes = max_bytes
         self._scope = scope

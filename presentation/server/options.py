@@ -39,6 +39,11 @@ class ServerOptions:
             host = f"[{host}]"
         return f"http://{host}:{self.port}"
 
+    @property
+    def way_in(self) -> str:
+        """What a browser opens first; with the token, if there is one, in exchange for a cookie."""
+        return self.url if self.token is None else f"{self.url}/?token={self.token}"
+
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach what listens there."""
