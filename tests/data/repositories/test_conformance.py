@@ -289,7 +289,7 @@ def test_the_graph_holds_what_notes_assert(run: Run) -> None:
         assert (drinks.source.name, drinks.verb, drinks.target.name) == ("Ada", "drinks", "Tea")
         assert drinks.note_ids == ("b",)
         assert await knowledge.related_notes(["Tea"], []) == ("a", "b")  # each names two of three
-        assert await knowledge.related_notes([], ["b"], limit=1) == ("b",)
+        assert await knowledge.related_notes([], ["b"], limit=1) == ("a",)
         assert await knowledge.related_notes(["nothing"], []) == ()
         inside = await stores.manases.create("Inside")
         await stores.manases.add(inside.id, ["a"])
