@@ -48,6 +48,7 @@ class ComposerPanel:
     def look_at(self) -> None:
         """The user turned to it."""
         self._site.enter_surface(LlmTaskKind.CHAT, self._chat.conversation.id)
+        self._composer.run_method("grow")  # it could not measure itself while it was hidden
 
     # -- what is shown
 

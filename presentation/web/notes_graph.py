@@ -41,7 +41,7 @@ class GraphPage:
         with ui.element("div").classes("u-note-filters").props('role=search aria-label="Concepts"'):
             search = ui.element("input").classes("u-input u-grow").props("type=search maxlength=200")
             search.props["placeholder"] = search.props["aria-label"] = "Look around a concept"
-            search.props["value"] = self._name
+            search.props["defaultValue"] = self._name
             search.on("keydown.enter", self._look_around, js_handler="(e) => emit(e.target.value)")
             with (
                 ui.element("select")
@@ -92,7 +92,7 @@ class GraphPage:
             with ui.element("ul").classes("u-chips").props('aria-label="Colours"'):
                 for kind, colour in types.items():
                     with ui.element("li").classes("u-chip"):
-                        ui.element("span").classes("u-dot").style(f"background: {colour}").props(
+                        ui.element("span").classes("u-state-dot").style(f"background: {colour}").props(
                             "aria-hidden=true"
                         )
                         plain(kind)

@@ -20,6 +20,13 @@ UPLOAD_BYTES = 100_000_000
 UPLOAD_FILES = 1_000
 LOOK_S = 0.3
 _MOST_PROBLEMS = 300
+_DROP = """
+<div class="u-drop">
+  <template v-if="props.isUploading"><q-spinner size="20px"></q-spinner><span role="status">Sending… {{ props.uploadProgressLabel }}</span></template>
+  <template v-else><span>Drop files here, or</span>
+  <q-btn no-caps outline color="primary" label="Choose files" type="button" @click="props.pickFiles">
+  <q-uploader-add-trigger tabindex="-1" aria-hidden="true"></q-uploader-add-trigger></q-btn></template>
+</div>"""
 Import = Callable[[Callable[[ImportProgress], None]], Awaitable[ImportReport]]
 
 
@@ -61,9 +68,10 @@ class ImportPage:
             with ui.element("h2"):
                 plain("A folder on this computer")
             with ui.element("div").classes("u-row u-wrap"):
-                self._folder = ui.input("Path of the folder", placeholder="~/Notes").props(
-                    "outlined dense maxlength=4000"
+                self._folder = ui.input(placeholder="~/Notes").props(
+                    "outlined dense maxlength=4000 autocomplete=off"
                 )
+                self._folder.props["aria-label"] = "Path of the folder"
                 self._folder.classes("u-grow").on("keydown.enter", self._import_folder)
                 main_button("Import folder", on_click=self._import_folder)
 
@@ -78,7 +86,6 @@ class ImportPage:
             self._upload = ui.upload(
                 multiple=True,
                 auto_upload=True,
-                label="Drop files here, or choose them with +",
                 max_total_size=UPLOAD_BYTES,
                 max_files=UPLOAD_FILES,
                 on_multi_upload=self._import_upload,
@@ -88,7 +95,8 @@ class ImportPage:
                     )
                 ),
             )
-            self._upload.props('accept=".md,.markdown,.zip" flat bordered').classes("u-upload")
+            self._upload.props('accept=".md,.markdown,.zip" flat').classes("u-upload")
+            self._upload.add_slot("header", _DROP)
             self._upload.on(
                 "failed",
                 lambda: tell_error(InvalidRequest("The files could not be sent. Try again.")),

@@ -11,7 +11,7 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from domain.entities.note import Manas, NoteLine, SearchHit, SearchResult
+from domain.entities.note import Manas, NoteLine, SearchHit, SearchMode, SearchResult
 from domain.errors import NotFound, UniunError
 from presentation.web.notices import sentence, tell
 from presentation.web.parts import button, confirm
@@ -20,6 +20,8 @@ from presentation.web.site import Site
 
 PAGE = 50
 MOST_HITS = 50
+NEAR = 0.25
+"""Cosine of MiniLM's vectors from which on two texts have something to do with each other."""
 _MOST_TAGS = 500
 
 
@@ -64,7 +66,7 @@ class NotesList:
                 ui.element("input").classes("u-input u-grow").props("type=search maxlength=500 data-search")
             )
             search.props["placeholder"] = search.props["aria-label"] = "Search notes by words and meaning"
-            search.props["value"] = self._wanted.text
+            search.props["defaultValue"] = self._wanted.text
             search.on(
                 "input",
                 self._typed,
@@ -163,39 +165,47 @@ class NotesList:
 
     async def _search(self, this_round: int) -> None:
         """Words at once; meaning, which may have to load its model first, when it is there."""
-        wanted = self._wanted
-        words = await self._find("words")
+        words = (await self._find("words")).hits
         if this_round != self._round:
             return
-        self._hits(words.hits, f"{_counted(len(words.hits))} found by words; comparing meanings…")
-        both = await self._find("both")
-        if this_round != self._round or wanted != self._wanted:
+        self._clear()
+        with self._list:
+            for hit in words:
+                self._hit(hit)
+        found = f"{_counted(len(words))} with these words"
+        self._said.text = f"{found}; comparing meanings…"
+        try:
+            meaning = await self._find("meaning")
+        except UniunError as error:
+            if this_round == self._round:
+                self._said.text = f"{found}. Meanings could not be compared: {sentence(error)}"
             return
-        said = f"{_counted(len(both.hits))} found"
-        if both.without_meaning is not None:
-            said += f" by words alone: {both.without_meaning}"
-        elif both.waiting:
-            said += f"; {_counted(both.waiting)} cannot be found by meaning yet"
-        self._hits(both.hits, said)
+        if this_round != self._round:
+            return
+        known = {hit.note_id for hit in words}
+        near = [hit for hit in meaning.hits if hit.note_id not in known and hit.score >= NEAR]
+        later = f"; {_counted(meaning.waiting)} cannot be compared by meaning yet" if meaning.waiting else ""
+        self._said.text = f"{found}, {len(near)} more close in meaning{later}"
+        with self._below:
+            self._draw_near(near, nothing=not words and not near)
 
-    async def _find(self, mode: str) -> SearchResult:
+    def _draw_near(self, near: Sequence[SearchHit], *, nothing: bool) -> None:
+        if nothing:
+            self._nothing(narrowed=True)
+        if not near:
+            return
+        with ui.element("section").classes("u-stack u-grow"):
+            with ui.element("h2").classes("u-near"):
+                plain("Close in meaning")
+            with ui.element("ul").classes("u-list u-note-list").props('aria-label="Close in meaning"'):
+                for hit in near:
+                    self._hit(hit)
+
+    async def _find(self, mode: SearchMode) -> SearchResult:
         wanted = self._wanted
         return await self._notes.search(
-            wanted.text,
-            mode="both" if mode == "both" else "words",
-            tag=wanted.tag or None,
-            manas=wanted.manas or None,
-            limit=MOST_HITS,
+            wanted.text, mode=mode, tag=wanted.tag or None, manas=wanted.manas or None, limit=MOST_HITS
         )
-
-    def _hits(self, hits: Sequence[SearchHit], said: str) -> None:
-        self._clear()
-        self._said.text = said
-        with self._list:
-            for hit in hits:
-                self._hit(hit)
-        if not hits:
-            self._nothing(narrowed=True)
 
     def _clear(self) -> None:
         self._list.clear()

@@ -35,7 +35,7 @@ class ReadingState:
             .classes("u-row u-wrap u-reading")
             .props("role=status aria-live=polite") as self._row
         ):
-            self._dot = ui.element("span").classes("u-dot").props("aria-hidden=true")
+            self._dot = ui.element("span").classes("u-state-dot").props("aria-hidden=true")
             self._words = plain("")
             self._retry = button("Try again", on_click=self._try_again).classes("u-chip-button")
         self._retry.set_visibility(False)
@@ -76,7 +76,7 @@ class ReadingState:
     def _show(self, reading: NoteReading) -> None:
         self._shown = reading
         self._words.text = reading_words(reading, self._hindrance)
-        self._dot.classes(replace=f"u-dot u-dot-{reading.state}")
+        self._dot.classes(replace=f"u-state-dot u-state-dot-{reading.state}")
         self._retry.set_visibility(reading.state == "failed")
 
     async def _try_again(self) -> None:
