@@ -344,6 +344,10 @@ def fake_openers(
         yield  # a generator
 
     @asynccontextmanager
+    async def no_servers_scheduler() -> AsyncIterator[SchedulerController | None]:
+        yield None
+
+    @asynccontextmanager
     async def open_library() -> AsyncIterator[Library]:
         yield faces.open()
 

@@ -225,6 +225,24 @@ def _models(openers: Openers) -> typer.Typer:
 
 def _add_inspection(app: typer.Typer, openers: Openers) -> None:
     @app.command()
+    def ps(
+        as_json: Annotated[
+            bool, typer.Option("--json", help="All that the scheduler tells, as JSON.")
+        ] = False,
+    ) -> None:
+        """What the running UNIUN does now: who has the model, and who waits."""
+        from presentation.cli.top import ps as show
+
+        run_async(show(openers.servers_scheduler, as_json=as_json))
+
+    @app.command("top")
+    def live() -> None:
+        """The same, live: the queue, the reasons and the last ten minutes. `q` leaves."""
+        from presentation.cli.top import top as watch
+
+        run_async(watch(openers.servers_scheduler))
+
+    @app.command()
     def simulate(
         file: Annotated[str, typer.Argument(help="A scenario in YAML or JSON; `-` reads stdin.")],
         as_json: Annotated[bool, typer.Option("--json", help="The trace, one JSON object a line.")] = False,

@@ -85,7 +85,8 @@ def show_processes(models: ModelsController) -> None:
     console = out()
     console.print(table)
     console.print(
-        "An engine holds at most one model; only the program that it works for knows which.", style="dim"
+        "An engine holds at most one model; only the program that it works for knows which. `uniun ps` asks a running UNIUN.",
+        style="dim",
     )
 
 

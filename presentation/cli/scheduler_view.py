@@ -1,0 +1,209 @@
+"""The scheduler on a terminal: `uniun ps` as a table, `uniun top` as a screen."""
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from domain.entities.llm import LlmTaskKind
+from domain.entities.scheduler import History, JobView, SchedulerSnapshot
+from presentation.cli.gantt import STYLES
+from presentation.cli.terminal import printable
+from presentation.scheduler_words import (
+    decision_sentence,
+    kind_name,
+    loading_words,
+    progress_part,
+    progress_words,
+    seconds,
+    short_flow,
+    state_name,
+    stay_words,
+    tier_name,
+    why_now,
+)
+
+SPAN_S = 600.0
+_LABEL = 15
+_LETTERS = {"chat": "C", "extract": "R", "nataraj": "D", "gana": "G", "api": "P", "model_switch": "="}
+_SWAP = "model_switch"
+
+
+def job_table(snapshot: SchedulerSnapshot) -> RenderableType:
+    """Everything that runs or waits, in the order in which it would run. The model is named where there are several."""
+    jobs = [*_running(snapshot), *(job for tier in snapshot.tiers.values() for job in tier)]
+    several = len({job.model for job in jobs}) > 1
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("who", min_width=16, overflow="fold")
+    if several:
+        table.add_column("model", max_width=14, overflow="fold")
+    table.add_column("rank", max_width=16, overflow="fold")
+    table.add_column("state", max_width=11, overflow="fold")
+    for column in ("waited", "starts in", "tokens"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for job in _running(snapshot):
+        table.add_row(*_cells(job, several), style=_style(job.kind))
+    for tier, waiting in snapshot.tiers.items():
+        for job in waiting:
+            table.add_row(*_cells(job, several), style=_style(job.kind))
+        hidden = snapshot.queued.get(tier, 0) - len(waiting)
+        if hidden > 0:
+            table.add_row("", f"and {hidden:,} more", *([""] if several else []), tier_name(tier))
+    return table
+
+
+def footing(snapshot: SchedulerSnapshot) -> str:
+    """What the table does not say."""
+    model = loading_words(snapshot) or f"{snapshot.resident or 'no model'} in memory"
+    waiting = sum(snapshot.queued.values())
+    return f"{model}; {waiting:,} waiting. {why_now(snapshot)}"
+
+
+def screen(snapshot: SchedulerSnapshot, history: History, width: int, height: int) -> RenderableType:
+    """All of it, in at most `height` lines of `width` cells."""
+    decisions = max(2, min(6, height // 6))
+    fixed = [*_head(snapshot), *_strip(history, width), *_shares(snapshot, width)]
+    tail = [*_decisions(history, decisions), Text("q or Ctrl-C leaves", style="dim")]
+    room = max(3, height - len(fixed) - len(tail) - 2)
+    lines = [*fixed, Text(""), *_queue(snapshot, width, room), Text(""), *tail]
+    for line in lines:
+        line.no_wrap, line.overflow = True, "ellipsis"
+        line.truncate(width, overflow="ellipsis")
+    return Group(*lines[:height])
+
+
+def _head(snapshot: SchedulerSnapshot) -> Iterator[Text]:
+    facts = [
+        snapshot.resident or "no model in memory",
+        f"{snapshot.swaps} swaps",
+        f"{snapshot.preemptions} gave way",
+    ]
+    if (stay := stay_words(snapshot)) is not None:
+        facts.insert(1, stay)
+    yield Text.assemble(("UNIUN".ljust(_LABEL), "bold"), printable(" · ".join(facts)))
+    if (loading := loading_words(snapshot)) is not None:
+        part = min(1.0, (snapshot.loading_s or 0.0) / (snapshot.loading_expected_s or 1.0))
+        yield Text.assemble(
+            "now".ljust(_LABEL), (_bar(part, 20), STYLES.get(_SWAP, "red")), " ", printable(loading)
+        )
+    for job in _running(snapshot):
+        name = f"{kind_name(job.kind)} {short_flow(job.flow)}"
+        done = progress_part(job)
+        bar = "" if done is None else f"{_bar(done, 12)} "
+        yield Text.assemble(
+            "now".ljust(_LABEL),
+            (printable(name), _style(job.kind)),
+            "  ",
+            (bar, _style(job.kind)),
+            progress_words(job),
+        )
+    if snapshot.loading is None and snapshot.running is None:
+        yield Text.assemble("now".ljust(_LABEL), "nothing runs")
+    yield Text.assemble("why".ljust(_LABEL), printable(why_now(snapshot)))
+
+
+def _strip(history: History, width: int) -> Iterator[Text]:
+    """The last ten minutes as one line of letters."""
+    cells = max(10, width - _LABEL)
+    kinds: list[str | None] = [None] * cells
+    for run in history.runs:
+        _fill(kinds, history, run.start, run.end, run.kind.value)
+    for swap in history.swaps:
+        _fill(kinds, history, swap.start, swap.end, _SWAP)
+    line = Text("10 minutes".ljust(_LABEL))
+    for kind in kinds:
+        line.append(
+            "·" if kind is None else _LETTERS[kind], style="dim" if kind is None else STYLES.get(kind, "red")
+        )
+    yield line
+    marks = [" "] * cells
+    for run in history.runs:
+        if run.how == "preempted" and run.end is not None:
+            marks[_cell(history, run.end, cells)] = "^"
+    words = "^ gave way  C chat R reading D deck G Gana P programs = swap"
+    yield Text.assemble(" " * _LABEL, "".join(marks).rstrip())
+    yield Text.assemble(" " * _LABEL, (words, "dim"))
+
+
+def _shares(snapshot: SchedulerSnapshot, width: int) -> Iterator[Text]:
+    cells = min(30, width - _LABEL - 24)
+    filled = _bar(min(1.0, snapshot.extract_share), cells)
+    limit = min(cells - 1, round(snapshot.extract_share_limit * cells))
+    bar = f"{filled[:limit]}|{filled[limit + 1 :]}"
+    used = " (used up)" if snapshot.extract_exhausted else ""
+    words = f" {snapshot.extract_share:.0%} of at most {snapshot.extract_share_limit:.0%}{used}"
+    yield Text.assemble("reading notes".ljust(_LABEL), (bar, STYLES["extract"]), words)
+    turns = sorted(snapshot.kind_vruntime_s.items(), key=lambda item: item[1])
+    if turns:
+        line = Text("turns had".ljust(_LABEL))
+        for kind, value in turns:
+            line.append(f"{kind_name(kind)} {seconds(value)}   ", style=_style(kind))
+        yield line
+
+
+def _queue(snapshot: SchedulerSnapshot, width: int, room: int) -> Iterator[Text]:
+    if not snapshot.queued:
+        yield Text("Nobody waits.")
+        return
+    name_cells = max(16, width - 46)
+    yield Text(f"{'':>5} {'who':{name_cells}} {'rank':16} {'waited':>8} {'starts in':>10}", style="bold")
+    shown = 0
+    for jobs in snapshot.tiers.values():
+        for job in jobs:
+            if shown == room - 2:
+                break
+            shown += 1
+            name = f"{kind_name(job.kind)} {short_flow(job.flow)}"[:name_cells]
+            yield Text(
+                f"{job.position:>5} {printable(name):{name_cells}} {tier_name(job.tier)[:16]:16} "
+                f"{seconds(job.waited_s):>8} {seconds(job.estimated_start_s):>10}",
+                style=_style(job.kind),
+            )
+    if (more := sum(snapshot.queued.values()) - shown) > 0:
+        yield Text(f"{'':>5} and {more:,} more", style="dim")
+
+
+def _decisions(history: History, most: int) -> Iterator[Text]:
+    for decision in history.decisions[: -most - 1 : -1]:
+        ago = f"{seconds(history.at - decision.at)} ago"
+        yield Text.assemble((ago.rjust(10), "dim"), "  ", printable(decision_sentence(decision)))
+
+
+def _running(snapshot: SchedulerSnapshot) -> list[JobView]:
+    return [job for job in (snapshot.running, *snapshot.also_running) if job is not None]
+
+
+def _cells(job: JobView, several: bool) -> tuple[str, ...]:
+    name = printable(f"{kind_name(job.kind)} {short_flow(job.flow)}")
+    on_device = job.state in ("running", "stopping")
+    waited = "" if on_device else seconds(job.waited_s)
+    starts = "" if on_device else seconds(job.estimated_start_s)
+    tokens = str(job.tokens_done) if job.tokens_done or on_device else ""
+    place = "" if on_device else str(job.position)
+    model = (printable(job.model),) if several else ()
+    return (place, name, *model, tier_name(job.tier), state_name(job), waited, starts, tokens)
+
+
+def _style(kind: LlmTaskKind) -> str:
+    return STYLES.get(kind.value, "")
+
+
+def _bar(part: float, cells: int) -> str:
+    full = round(part * cells)
+    return "█" * full + "░" * (cells - full)
+
+
+def _fill(cells: list[str | None], history: History, start: float, end: float | None, kind: str) -> None:
+    first = _cell(history, start, len(cells))
+    last = _cell(history, history.at if end is None else end, len(cells))
+    for at in range(first, last + 1):
+        if cells[at] in (None, "extract") or kind in ("chat", _SWAP):
+            cells[at] = kind
+
+
+def _cell(history: History, t: float, cells: int) -> int:
+    part = 1 - (history.at - t) / SPAN_S
+    return min(cells - 1, max(0, int(part * cells)))

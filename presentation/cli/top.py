@@ -1,0 +1,88 @@
+"""`uniun top` and `uniun ps`: what the running server's scheduler does."""
+
+import asyncio
+import os
+import sys
+import termios
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+
+from rich.live import Live
+
+from domain.errors import NoServer
+from presentation.cli.scheduler_view import footing, job_table, screen
+from presentation.cli.terminal import out, printable
+from presentation.controllers.scheduler import SchedulerController
+
+PERIOD_S = 0.5
+OpenServersScheduler = Callable[[], AbstractAsyncContextManager[SchedulerController | None]]
+
+
+async def ps(open_scheduler: OpenServersScheduler, *, as_json: bool) -> None:
+    """One look. Raises `NoServer`."""
+    async with open_scheduler() as found:
+        snapshot = _required(found).snapshot()
+    if as_json:
+        print(snapshot.model_dump_json(indent=2))
+        return
+    console = out()
+    if snapshot.running is None and not snapshot.queued:
+        console.print("Nothing runs, and nobody waits.")
+    else:
+        console.print(job_table(snapshot))
+    console.print(printable(footing(snapshot)), style="dim", soft_wrap=True)
+    console.print("`uniun top` shows this live; `uniun models ps` the engine processes.", style="dim")
+
+
+async def top(open_scheduler: OpenServersScheduler) -> None:
+    """Until `q` or Ctrl-C on a terminal; once, anywhere else. Raises `NoServer`, or what the server is lost with."""
+    async with open_scheduler() as found:
+        scheduler = _required(found)
+        console = out()
+        if not console.is_terminal or console.is_dumb_terminal:
+            console.print(screen(scheduler.snapshot(), scheduler.history(), console.width, 10_000))
+            return
+        with (
+            _keys() as leave,
+            Live(console=console, screen=True, auto_refresh=False) as live,
+        ):
+            while not leave.is_set():
+                width, height = console.size
+                live.update(screen(scheduler.snapshot(), scheduler.history(), width, height), refresh=True)
+                try:
+                    await asyncio.wait_for(leave.wait(), PERIOD_S)
+                except TimeoutError:
+                    continue
+
+
+def _required(scheduler: SchedulerController | None) -> SchedulerController:
+    if scheduler is None:
+        raise NoServer
+    return scheduler
+
+
+@contextmanager
+def _keys() -> Iterator[asyncio.Event]:
+    """Set when `q` is typed. Keys are neither shown nor left for the shell."""
+    leave, loop = asyncio.Event(), asyncio.get_running_loop()
+    if not sys.stdin.isatty():
+        yield leave
+        return
+    keyboard = sys.stdin.fileno()
+    before = termios.tcgetattr(keyboard)
+
+    def typed() -> None:
+        read = os.read(keyboard, 64)
+        if not read:
+            loop.remove_reader(keyboard)
+        if b"q" in read.lower():
+            leave.set()
+
+    tty.setcbreak(keyboard)
+    loop.add_reader(keyboard, typed)
+    try:
+        yield leave
+    finally:
+        loop.remove_reader(keyboard)
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, before)

@@ -1,0 +1,278 @@
+"""`uniun ps` and `uniun top`: what they show, on what width, and what they say when there is no server."""
+
+import asyncio
+import json
+import os
+import pty
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console
+
+from domain.entities.llm import LlmTaskKind
+from domain.entities.scheduler import Decision, History, JobView, RunSpan, SchedulerSnapshot, SwapSpan
+from domain.errors import NoServer, ServerLost
+from domain.usecases.scheduler import (
+    FollowSchedulerUseCase,
+    GetSchedulerSnapshotUseCase,
+    SetForegroundKindUseCase,
+    SwitchModelUseCase,
+)
+from presentation.cli import top as top_module
+from presentation.cli.scheduler_view import screen
+from presentation.cli.top import ps, top
+from presentation.controllers.scheduler import SchedulerController
+from tests.fakes import ScriptedCoordinator
+from tests.memory.scheduler import FixedHistory
+
+CHAT, EXTRACT, NATARAJ, GANA = LlmTaskKind.CHAT, LlmTaskKind.EXTRACT, LlmTaskKind.NATARAJ, LlmTaskKind.GANA
+
+
+def job(name: str, kind: LlmTaskKind, tier: int, position: int, **more: object) -> JobView:
+    fields: dict[str, object] = {
+        "id": name,
+        "kind": kind,
+        "flow": f"{name}-flow",
+        "model": "smollm2-135m",
+        "tier": tier,
+        "position": position,
+        "state": "queued" if position else "running",
+        "estimated_start_s": 4.0 * position,
+        "waited_s": 3.0 * position,
+        "tokens_done": 0,
+        "service_s": 0.0,
+        "preemptions": 0,
+    }
+    return JobView.model_validate(fields | more)
+
+
+def busy(queued: int = 3) -> SchedulerSnapshot:
+    running = job("c1", CHAT, 0, 0, tokens_done=12, max_tokens=48, prompt_tokens=20, prefilled_tokens=20)
+    waiting = tuple(job(f"g{n}", GANA, 4, n) for n in range(1, min(queued, 100) + 1))
+    return SchedulerSnapshot(
+        at=1000.0,
+        resident="smollm2-135m",
+        loading=None,
+        foreground=None,
+        running=running,
+        tiers={4: waiting} if waiting else {},
+        switches=(),
+        kind_vruntime_s={GANA: 12.0, NATARAJ: 3.0},
+        flow_vruntime_s={"gana/g1-flow": 12.0},
+        extract_share=0.35,
+        extract_exhausted=False,
+        swap_cost_s={"smollm2-135m": 1.2},
+        linger_until=1020.0,
+        last_reason="chat outranks all but model switches (flow c1-flow)",
+        swaps=1,
+        preemptions=2,
+        queued={4: queued} if queued else {},
+    )
+
+
+IDLE = busy(0).model_copy(update={"running": None, "last_reason": "nothing to do"})
+
+
+def run_of(name: str, kind: LlmTaskKind, start: float, end: float | None, how: str) -> RunSpan:
+    fields = {
+        "job": name,
+        "kind": kind,
+        "flow": f"{name}-flow",
+        "model": "smollm2-135m",
+        "tier": 4,
+        "start": start,
+        "end": end,
+        "resumed": False,
+        "reason": "smallest vruntime; local work first",
+        "how": how,
+        "tokens": 3,
+        "by": None,
+        "why": "",
+    }
+    return RunSpan.model_validate(fields)
+
+
+HISTORY = History(
+    at=1000.0,
+    now=datetime(2026, 1, 1, tzinfo=UTC),
+    since=400.0,
+    runs=(
+        run_of("e1", EXTRACT, 500.0, 640.0, "finished"),
+        run_of("n1", NATARAJ, 700.0, 950.0, "preempted"),
+        run_of("c1", CHAT, 950.0, None, "running"),
+    ),
+    swaps=(
+        SwapSpan(
+            old=None,
+            new="smollm2-135m",
+            start=480.0,
+            end=500.0,
+            trigger="e1",
+            reason="nothing to do",
+            ok=True,
+        ),
+    ),
+    decisions=(
+        Decision(
+            at=950.0,
+            what="stop",
+            job="n1",
+            kind=NATARAJ,
+            flow="n1-flow",
+            model="smollm2-135m",
+            reason="chat (T0) outranks T4",
+            by="c1",
+            by_kind=CHAT,
+        ),
+    ),
+)
+
+
+class Watched(ScriptedCoordinator):
+    """Shows one snapshot after another, the last one for ever."""
+
+    def __init__(self, *snapshots: SchedulerSnapshot | Exception) -> None:
+        super().__init__()
+        self.snapshots = list(snapshots)
+        self.looks = 0
+        self.looked_often = asyncio.Event()
+
+    def snapshot(self) -> SchedulerSnapshot:
+        self.looks += 1
+        if self.looks == 3:
+            self.looked_often.set()
+        seen = self.snapshots.pop(0) if len(self.snapshots) > 1 else self.snapshots[0]
+        if isinstance(seen, Exception):
+            raise seen
+        return seen
+
+
+def opener(coordinator: Watched) -> top_module.OpenServersScheduler:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[SchedulerController | None]:
+        yield SchedulerController(
+            SetForegroundKindUseCase(coordinator),
+            SwitchModelUseCase(coordinator),
+            GetSchedulerSnapshotUseCase(coordinator),
+            FollowSchedulerUseCase(FixedHistory(HISTORY)),
+        )
+
+    return opened
+
+
+@asynccontextmanager
+async def _nobody() -> AsyncIterator[SchedulerController | None]:
+    yield None
+
+
+def test_ps_is_one_table_of_what_runs_and_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(ps(opener(Watched(busy(250))), as_json=False))
+    printed = capsys.readouterr().out
+    assert "Chat c1-flow" in printed
+    assert "runs" in printed
+    assert "and 150 more" in printed
+    assert "250 waiting" in printed
+    assert "uniun top" in printed
+    assert all(len(line) <= 80 for line in printed.splitlines() if "waiting." not in line)
+
+
+def test_ps_of_an_idle_server(capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(ps(opener(Watched(IDLE)), as_json=False))
+    assert "Nothing runs, and nobody waits." in capsys.readouterr().out
+
+
+def test_ps_as_json_is_the_snapshot(capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(ps(opener(Watched(busy())), as_json=True))
+    assert SchedulerSnapshot.model_validate(json.loads(capsys.readouterr().out)) == busy()
+
+
+def test_without_a_server_both_say_how_to_start_one() -> None:
+    for command in (ps(_nobody, as_json=False), top(_nobody)):
+        with pytest.raises(NoServer, match="uniun serve"):
+            asyncio.run(command)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 20), (140, 50)])
+@pytest.mark.parametrize("snapshot", [busy(), busy(10_000), IDLE], ids=["busy", "flood", "idle"])
+def test_the_screen_fits(width: int, height: int, snapshot: SchedulerSnapshot) -> None:
+    console = Console(width=width, height=height, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(screen(snapshot, HISTORY, width, height))
+    lines = console.export_text().splitlines()
+    assert len(lines) <= height
+    assert all(len(line.rstrip()) <= width for line in lines)
+    text = "\n".join(lines)
+    assert "UNIUN" in text
+    assert "of at most 60%" in text
+    if snapshot.queued:
+        assert "more" in text or sum(snapshot.queued.values()) <= 3
+        assert "Fair turns" in text
+    else:
+        assert "Nobody waits." in text
+    if height >= 24:
+        assert "made way for Chat" in text
+        assert "^" in text
+
+
+def test_top_prints_once_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    watched = Watched(busy())
+    asyncio.run(top(opener(watched)))
+    assert watched.looks == 1
+    assert "Chat c1-flow" in capsys.readouterr().out
+
+
+def test_top_redraws_on_a_terminal_until_q_and_leaves_it_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(top_module, "PERIOD_S", 0.01)
+    shown = on_terminal(monkeypatch, Watched(busy(), IDLE), keys=b"xq")
+    assert "Chat c1-flow" in shown
+    assert "Nobody waits." in shown
+    assert "\x1b[?1049l" in shown
+
+
+def test_a_lost_server_ends_it_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(top_module, "PERIOD_S", 0.01)
+    with pytest.raises(ServerLost):
+        on_terminal(monkeypatch, Watched(busy(), ServerLost("The server has ended.")), keys=b"")
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, watched: Watched, keys: bytes) -> str:
+    """Runs `top` on a terminal of its own; the keys are typed when it has looked three times."""
+    ours, theirs = pty.openpty()
+    shown: list[bytes] = []
+
+    def read() -> None:
+        try:
+            while piece := os.read(ours, 65_536):
+                shown.append(piece)
+        except OSError:
+            return
+
+    reader = threading.Thread(target=read)
+    with os.fdopen(theirs, "r+b", buffering=0) as terminal:
+        monkeypatch.setattr("sys.stdin", os.fdopen(os.dup(theirs), "r"))
+        output = os.fdopen(os.dup(theirs), "w")
+        monkeypatch.setattr(
+            top_module,
+            "out",
+            lambda: Console(file=output, force_terminal=True, width=80, height=24, markup=False),
+        )
+        reader.start()
+
+        async def main() -> None:
+            watching = asyncio.ensure_future(top(opener(watched)))
+            enough = asyncio.ensure_future(watched.looked_often.wait())
+            await asyncio.wait((watching, enough), timeout=10, return_when=asyncio.FIRST_COMPLETED)
+            enough.cancel()
+            os.write(ours, keys)
+            await asyncio.wait_for(watching, 10)
+
+        try:
+            asyncio.run(main())
+        finally:
+            output.close()
+            terminal.close()
+            os.close(ours)
+            reader.join(5)
+    return b"".join(shown).decode()
