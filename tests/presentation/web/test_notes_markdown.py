@@ -1,0 +1,46 @@
+import re
+
+import pytest
+
+from presentation.web.notes_markdown import LONGEST, note_html
+
+ALLOWED = re.compile(r"<(?!/?(?:h[1-6]|p|a|div|span|em|strong|ul|ol|li|code|pre|button)\b)")
+
+
+def test_links_to_notes_lead_to_them() -> None:
+    html = note_html("[[Rye bread|rye]], [[A & B#part]], ![[pic.png]], [other](Other%20note.md#x)")
+    assert 'href="/notes/find?name=Rye%20bread">rye<' in html
+    assert 'href="/notes/find?name=A%20%26%20B">' in html
+    assert 'href="/notes/find?name=pic.png"' in html
+    assert 'href="/notes/find?name=Other%20note.md"' in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "<svg onload=alert(1)><script>1</script></svg>",
+        "[a](javascript:alert(1)) [b](JaVaScRiPt:x) [c](data:text/html,x) [d](vbscript:x) <javascript:x>",
+        '[[javascript:alert(1)]] [[x" onmouseover="alert(1)]] [[<script>]]',
+        "![p](https://evil.example/x.png) ![q](data:image/svg+xml,<svg onload=x>)",
+        '[a](https://x.example/"onclick="alert(1))',
+        "[a](//evil.example) [b](\\\\evil.example)",
+        "```js\n</code></pre><script>alert(1)</script>\n```",
+    ],
+)
+def test_what_a_note_says_does_nothing(text: str) -> None:
+    html = note_html(text)
+    assert not ALLOWED.search(html), html
+    assert not re.search(r"<[^>]*\son\w+=", html), html
+    for target in re.findall(r'href="([^"]*)"', html):
+        assert target.startswith(("https://", "/notes/find?name=")), target
+
+
+@pytest.mark.parametrize("piece", ["[", "*a_ ", "[[a", "![a](", "`", "<a ", "> ", "- "])
+def test_no_text_takes_long(piece: str) -> None:
+    note_html(piece * (2 * LONGEST // len(piece)))
+
+
+def test_a_very_long_note_is_cut_and_says_so() -> None:
+    assert "and 7 more characters" in note_html("x" * (LONGEST + 7))

@@ -1,0 +1,186 @@
+import asyncio
+
+import pytest
+
+from domain.entities.knowledge import NoteReading
+from domain.entities.note import Note
+from domain.errors import InvalidRequest, NoteChanged
+from presentation.controllers.notes import NotesController
+from presentation.web.notes_field import Edit
+from presentation.web.notes_reading import reading_words
+from presentation.web.notes_saver import NoteSaver
+from tests.fakes import MemoryStore, ScriptedCoordinator
+from tests.memory.chat import knowledge_controller
+from tests.memory.faces import MemoryFaces
+from tests.memory.library import MemoryLibrary
+
+
+class Paper:
+    """Implements `Field`."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, object]] = []
+
+    def saved(self, serial: int, note: Note) -> None:
+        self.said.append(("saved", serial))
+
+    def failed(self, why: str) -> None:
+        self.said.append(("failed", why))
+
+    def conflict(self) -> None:
+        self.said.append(("conflict", None))
+
+    def load(self, note: Note) -> None:
+        self.said.append(("load", note.text))
+
+    def resend(self) -> None:
+        self.said.append(("resend", None))
+
+
+class Desk:
+    def __init__(self) -> None:
+        library = MemoryLibrary()
+        coordinator = ScriptedCoordinator()
+        faces = MemoryFaces(library, knowledge_controller(coordinator, MemoryStore("tiny"), library))
+        self.notes: NotesController = faces.notes()
+        self.paper = Paper()
+
+    async def open(self, text: str = "one") -> NoteSaver:
+        return NoteSaver(self.notes, await self.notes.add(text), self.paper)
+
+    async def text(self, saver: NoteSaver) -> str:
+        return (await self.notes.show(saver.note.id)).note.text
+
+
+def test_what_is_typed_is_saved_and_the_title_follows_until_it_is_given() -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+        assert await saver.take(Edit(1, "one", "first line\nmore"))
+        assert saver.note.title == "first line"
+        assert await saver.take(Edit(2, "Mine", "other line"))
+        assert await saver.take(Edit(3, "Mine", "third line"))
+        assert saver.note.title == "Mine"
+        assert desk.paper.said == [("saved", 1), ("saved", 2), ("saved", 3)]
+
+    asyncio.run(write())
+
+
+def test_of_what_comes_at_once_only_the_newest_is_saved() -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+        await asyncio.gather(*(saver.take(Edit(n, "one", f"text {n}")) for n in range(1, 6)))
+        assert await desk.text(saver) == "text 5"
+        assert desk.paper.said[-1] == ("saved", 5)
+
+    asyncio.run(write())
+
+
+def test_a_change_from_elsewhere_is_not_overwritten() -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+        await desk.notes.change(saver.note.id, text="theirs")
+        assert not await saver.take(Edit(1, "one", "mine"))
+        assert not await saver.take(Edit(2, "one", "mine, longer"))
+        assert await desk.text(saver) == "theirs"
+        assert desk.paper.said == [("conflict", None)]
+        saver.keep_mine()
+        assert await saver.take(Edit(3, "one", "mine, longer"))
+        assert await desk.text(saver) == "mine, longer"
+
+    asyncio.run(write())
+
+
+def test_both_versions_can_be_kept() -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+        await desk.notes.change(saver.note.id, text="theirs")
+        await saver.take(Edit(1, "one", "mine"))
+        copy = await saver.keep_both(Edit(1, "one", "mine"))
+        assert (copy.title, copy.text, await desk.text(saver)) == ("one (my version)", "mine", "theirs")
+        assert desk.paper.said[-1] == ("load", "theirs")
+
+    asyncio.run(write())
+
+
+def test_the_same_change_elsewhere_is_no_conflict() -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+        await desk.notes.change(saver.note.id, text="same")
+        assert await saver.take(Edit(1, "same", "same"))
+        assert saver.theirs is None
+
+    asyncio.run(write())
+
+
+def test_an_untouched_field_shows_what_changed_elsewhere() -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+        assert not await saver.look(all_saved=True)
+        await desk.notes.change(saver.note.id, text="theirs")
+        assert not await saver.look(all_saved=False)
+        assert await saver.look(all_saved=True)
+        assert desk.paper.said == [("load", "theirs")]
+        await desk.notes.tag(saver.note.id, ["new"], [])
+        assert await saver.look(all_saved=True)
+        assert desk.paper.said == [("load", "theirs")]
+
+    asyncio.run(write())
+
+
+def test_tags_change_between_saves_and_not_over_a_change_from_elsewhere() -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open("#inside")
+        await saver.retag(["new"], [])
+        assert [*saver.note.tags] == ["inside", "new"]
+        assert await saver.take(Edit(1, saver.note.title, "#inside, longer"))
+        await saver.retag([], ["new", "inside"])
+        assert [*saver.note.tags] == ["inside"]
+        await desk.notes.change(saver.note.id, text="theirs")
+        with pytest.raises(NoteChanged):
+            await saver.retag(["late"], [])
+
+    asyncio.run(write())
+
+
+def test_what_cannot_be_saved_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+
+        async def refuse(*args: object, **more: object) -> Note:
+            raise InvalidRequest("The disk is full.")
+
+        monkeypatch.setattr(desk.notes, "change", refuse)
+        assert not await saver.take(Edit(1, "one", "mine"))
+        assert desk.paper.said == [("failed", "The disk is full.")]
+
+        async def break_down(*args: object, **more: object) -> Note:
+            raise RuntimeError("a bug")
+
+        monkeypatch.setattr(desk.notes, "change", break_down)
+        assert not await saver.take(Edit(2, "one", "mine"))
+        assert desk.paper.said[-1][0] == "failed"
+        assert "a bug" not in str(desk.paper.said[-1][1])
+
+    asyncio.run(write())
+
+
+@pytest.mark.parametrize(
+    ("reading", "words"),
+    [
+        (NoteReading(state="read"), "Read into the graph"),
+        (NoteReading(state="reading", tokens=3), "Being read now… 3 tokens"),
+        (NoteReading(state="failed", error="No JSON."), "Could not be read: No JSON."),
+        (NoteReading(state="waiting", position=2, estimated_start_s=7.6), "place 2 in the queue, about 8 s"),
+        (NoteReading(state="waiting"), "Waiting to be read: no model"),
+    ],
+)
+def test_how_far_a_note_is_in_words(reading: NoteReading, words: str) -> None:
+    assert words in reading_words(reading, "no model")
