@@ -28,8 +28,6 @@ class ChatHead:
             list_button()
             with ui.element("h1").classes("u-ellipsis u-grow"):
                 self._title = plain("")
-            self._manas = _select("Notes to draw on", self._use_manas)
-            self._model = _select("Model", self._use_model)
             with (
                 ui.button(icon="more_vert")
                 .props('flat round dense aria-label="More about this conversation"')
@@ -43,8 +41,11 @@ class ChatHead:
                 ):
                     ui.menu_item(label, action).props("role=menuitem")
 
-    async def fill(self) -> None:
-        """What can be chosen."""
+    async def draw_choices(self) -> None:
+        """What the next answer draws on, and which model writes it."""
+        with ui.element("div").classes("u-choices"):
+            self._manas = _select("Notes to draw on", self._use_manas)
+            self._model = _select("Model", self._use_model)
         faces = self._site.faces
         shelf = faces.models.shelf()
         models = [("", f"Default: {shelf.default}")] + [(one.name, one.name) for one in shelf.installed]

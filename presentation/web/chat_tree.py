@@ -1,5 +1,6 @@
 """A picture of a conversation's branches; each point of it is a button that leads there."""
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ LANE, ROW = 190, 46
 MOST = 400
 """Messages in the picture; the newest ones."""
 _WORDS = 48
+_MARKS = re.compile(r"[*_#`>|~]+")
 
 
 def place(messages: Sequence[ChatMessage]) -> dict[str, tuple[int, int]]:
@@ -59,7 +61,7 @@ def draw_tree(messages: Sequence[ChatMessage], path: Collection[str], go: Callab
 def _node(message: ChatMessage, at: tuple[int, int], on_path: bool, go: Callable[[str], Any]) -> None:
     x, y = _point(at)
     who = "You" if message.role == "user" else "Shiv"
-    words = " ".join(message.content.split())[:_WORDS] or "(nothing)"
+    words = " ".join(_MARKS.sub(" ", message.content).split())[:_WORDS] or "(nothing)"
     button = ui.element("button").props("type=button").classes(f"u-node u-node-{message.role}")
     button.style(f"left:{x - 9}px;top:{y - 15}px;max-width:{LANE - 8}px")
     if on_path:

@@ -50,6 +50,7 @@ def shell(site: Site, title: str, *, place: str | None, wide: bool) -> Iterator[
         ui.element("div").props("id=content tabindex=-1").classes("u-content u-wide" if wide else "u-content")
     ):
         yield
+    site.surfaces.turn_to(client.id)
 
 
 @contextmanager

@@ -51,7 +51,6 @@ class Surfaces:
 
     def follow(self, client: Client) -> None:
         """Hears from this page what its browser tells, until it is closed."""
-        self.heard(client.id, visible=True, turned_to=True)
 
         def tell(event: GenericEventArguments) -> None:
             said = event.args if isinstance(event.args, dict) else {}
@@ -77,6 +76,10 @@ class Surfaces:
         if turned_to:
             state.turned_to = next(self._turns)
         self.settle()
+
+    def turn_to(self, page: str) -> None:
+        """It has been drawn, and its surface is known: from now on it counts."""
+        self.heard(page, visible=True, turned_to=True)
 
     def hide(self, page: str) -> None:
         """The connection is lost: the tab was closed, or will be heard again."""

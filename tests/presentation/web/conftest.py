@@ -166,15 +166,20 @@ class Desk:
             self.complaints.append(f"asked for {url}")
 
 
-@pytest.fixture
-def desk(browser: Browser, server: Server) -> Iterator[Desk]:
-    """For tests with several tabs. Fails the test if a page complained of anything."""
+def desk_before(browser: Browser, server: Server) -> Iterator[Desk]:
+    """Fails the test if a page complained of anything."""
     context = browser.new_context(viewport=DESK, base_url=server.url)
     context.set_default_timeout(10_000)
     desk = Desk(context, server.url)
     yield desk
     context.close()
     assert desk.complaints == []
+
+
+@pytest.fixture
+def desk(browser: Browser, server: Server) -> Iterator[Desk]:
+    """For tests with several tabs."""
+    yield from desk_before(browser, server)
 
 
 @pytest.fixture

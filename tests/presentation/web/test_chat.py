@@ -1,8 +1,56 @@
 """The chat in a browser, over an engine that says what it is told."""
 
-from playwright.sync_api import Page, expect
+from collections.abc import Iterator
+from datetime import UTC, datetime
 
-from tests.presentation.web.conftest import Desk, Server
+import pytest
+from dependency_injector.containers import DeclarativeContainer
+from playwright.sync_api import Browser, Page, expect
+
+from domain.entities.conversation import ChatMessage, Conversation
+from tests.presentation.web.conftest import Desk, Server, Start, desk_before
+
+COUNTED = " ".join(
+    [
+        "one two three four five six seven eight nine ten eleven twelve",
+        *(str(number) for number in range(13, 40)),
+    ]
+)
+COUNT = f"Say: {COUNTED}"
+
+
+@pytest.fixture(scope="module")
+def slow(start: Start) -> Server:
+    """Ten tokens a second: an answer takes four seconds."""
+    return start(tokens_per_s=10)
+
+
+@pytest.fixture
+def slow_desk(browser: Browser, slow: Server) -> Iterator[Desk]:
+    yield from desk_before(browser, slow)
+
+
+async def long_talk(container: DeclarativeContainer) -> None:
+    conversations = container.conversation_repository()
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    await conversations.create(Conversation(id="long", title="Long", created_at=at, changed_at=at))
+    for number in range(300):
+        role = "assistant" if number % 2 else "user"
+        await conversations.put_message(
+            ChatMessage(
+                id=f"m{number}",
+                conversation_id="long",
+                parent_id=f"m{number - 1}" if number else None,
+                role=role,
+                content=f"{'answer' if number % 2 else 'question'} {number}",
+                created_at=at,
+            )
+        )
+
+
+@pytest.fixture(scope="module")
+def server(start: Start) -> Server:
+    return start(seed=long_talk)
 
 
 def ask(page: Page, text: str) -> None:
@@ -24,3 +72,95 @@ def test_a_question_is_answered_and_kept(page: Page) -> None:
     expect(page.locator(".u-answer")).to_contain_text("Bread needs time and salt.")
     expect(page.get_by_role("textbox", name="Message")).to_have_value("")
     expect(page.get_by_role("link", name="Say: Bread needs")).to_have_attribute("aria-current", "page")
+
+
+def test_a_reload_in_mid_answer_loses_nothing(slow: Server, slow_desk: Desk) -> None:
+    page = slow_desk.open("/")
+    ask(page, COUNT)
+    expect(page.locator(".u-answer")).to_contain_text("five")
+    page.reload()
+    expect(page.locator(".u-answer")).to_contain_text("one two three four five")
+    expect(page.locator(".u-answer .u-prose")).to_have_text(COUNTED)
+    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+
+
+def test_a_killed_tab_in_mid_answer_loses_nothing(slow_desk: Desk) -> None:
+    page = slow_desk.open("/")
+    ask(page, COUNT)
+    expect(page.locator(".u-answer")).to_contain_text("three")
+    path = page.url[len(slow_desk.base) :]
+    page.close()
+    again = slow_desk.open(path)
+    expect(again.locator(".u-answer .u-prose")).to_have_text(COUNTED)
+    expect(again.get_by_role("button", name="Answer again")).to_be_visible()
+
+
+def test_two_tabs_see_the_same(slow_desk: Desk) -> None:
+    first = slow_desk.open("/")
+    ask(first, COUNT)
+    expect(first.locator(".u-answer")).to_contain_text("two")
+    second = slow_desk.open(first.url[len(slow_desk.base) :])
+    expect(second.locator(".u-answer")).to_contain_text("two three")
+    second.get_by_role("button", name="Stop the answer").click()
+    for page in (first, second):
+        expect(page.locator(".u-ending")).to_contain_text("Stopped")
+    ask(second, "Say: Once more.")
+    expect(first.locator(".u-answer").last).to_contain_text("Once more.")
+    first.get_by_role("button", name="More about this conversation").click()
+    first.get_by_role("menuitem", name="Rename").click()
+    first.get_by_role("textbox", name="Title").fill("Counting")
+    first.get_by_role("button", name="Rename").click()
+    expect(second.get_by_role("heading", level=1)).to_have_text("Counting")
+    second.get_by_role("button", name="More about this conversation").click()
+    second.get_by_role("menuitem", name="Delete").click()
+    second.get_by_role("button", name="Delete").click()
+    expect(first.get_by_role("heading", name="This conversation was deleted")).to_be_visible()
+    expect(second).to_have_url(slow_desk.base + "/")
+    expect(second.get_by_role("link", name="Counting")).to_have_count(0)
+
+
+def test_what_there_is_survives_the_server(slow: Server, slow_desk: Desk) -> None:
+    page = slow_desk.open("/")
+    ask(page, COUNT)
+    expect(page.locator(".u-answer")).to_contain_text("five")
+    page.get_by_role("textbox", name="Message").fill("not sent yet")
+    slow.restart()
+    expect(page.locator(".u-ending")).to_contain_text("Stopped", timeout=20_000)
+    expect(page.locator(".u-answer")).to_contain_text("one two three four five")
+    expect(page.get_by_role("textbox", name="Message")).to_have_value("not sent yet")
+    slow_desk.complaints.clear()
+
+
+def test_retry_edit_and_branches(page: Page) -> None:
+    ask(page, "Say: First.")
+    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+    page.get_by_role("button", name="Answer again").click()
+    expect(page.get_by_text("2 / 2")).to_be_visible()
+    page.get_by_role("button", name="The one before").click()
+    expect(page.get_by_text("1 / 2")).to_be_visible()
+    page.get_by_role("button", name="Ask differently").click()
+    box = page.get_by_role("textbox", name="Message")
+    expect(box).to_have_value("Say: First.")
+    box.fill("Say: Second.")
+    box.press("Enter")
+    expect(page.locator(".u-answer .u-prose")).to_have_text("Second.")
+    ask(page, "Say: Third.")
+    expect(page.locator(".u-answer .u-prose").last).to_have_text("Third.")
+    page.get_by_role("article", name="Shiv").first.get_by_role("button", name="Go on from here").click()
+    expect(page.locator(".u-answer")).to_have_count(1)
+    ask(page, "Say: Fourth.")
+    expect(page.locator(".u-answer .u-prose").last).to_have_text("Fourth.")
+    page.get_by_role("button", name="More about this conversation").click()
+    page.get_by_role("menuitem", name="Branches").click()
+    nodes = page.locator(".u-node")
+    expect(nodes).to_have_count(9)
+    nodes.filter(has_text="Third.").last.click()
+    expect(page.locator(".u-answer .u-prose").last).to_have_text("Third.")
+
+
+def test_only_part_of_a_long_conversation_is_drawn(desk: Desk) -> None:
+    page = desk.open("/c/long")
+    expect(page.locator(".u-message")).to_have_count(30)
+    expect(page.locator(".u-message").last).to_contain_text("answer 299")
+    page.get_by_role("button", name="Show earlier messages").click()
+    expect(page.locator(".u-message")).to_have_count(60)
