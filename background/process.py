@@ -17,6 +17,7 @@ from data.gana.lease import TickLeases
 from data.gana.wakeups import Wakeups
 from data.gana.webhook import HttpWebhook
 from data.identity import RandomIdentities
+from data.inference.remote.servers import RemoteServers
 from data.inference.supervisor import EngineRunner
 from data.markdown.parser import MarkdownNoteParser
 from data.models.store import FileModelStore
@@ -25,7 +26,7 @@ from data.presence import Presence
 from data.repositories.ganas import SqlGanaRepository
 from data.repositories.knowledge import SqlKnowledgeRepository
 from data.repositories.notes import SqlNoteRepository
-from data.scheduling.dispatcher import Dispatcher
+from data.scheduling.devices import Devices
 from data.settings import Settings
 from domain.entities.gana import Gana, GanaRun
 from domain.errors import UniunError
@@ -134,10 +135,11 @@ class BackgroundProcess:
 
     async def _run_unless_app_opens(self, fire: Fire) -> GanaRun | None:
         name = fire.gana.draft.name
-        async with Dispatcher(
-            self._make_runner(), self._store, self._clock, self._settings.scheduler
-        ) as dispatcher:
-            engine = self._engine(GenerateOneShotUseCase(dispatcher, self._store))
+        make_remote = RemoteServers(self._clock).runner
+        async with Devices(
+            self._make_runner(), make_remote, self._store, self._clock, self._settings.scheduler
+        ) as devices:
+            engine = self._engine(GenerateOneShotUseCase(devices, self._store))
             running = asyncio.ensure_future(
                 engine.process_gana(fire.gana, "cron", tick=fire.tick, deadline=fire.deadline)
             )

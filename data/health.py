@@ -18,8 +18,9 @@ from data.inference.supervisor import EngineRunner
 from data.loops import LoopLog
 from data.models.store import FileModelStore
 from domain.entities.health import EngineProcess, Finding
-from domain.entities.models import Memory
+from domain.entities.models import Memory, RemoteModel, ServerState
 from domain.errors import EngineError, ModelError, ModelLoadFailed, UniunError, UnknownModel
+from domain.repositories.model_servers import ModelServers
 
 _ENGINES = {"llama.cpp": ("cyllama", "cyllama.llama.llama_cpp"), "mlx": ("mlx-lm", "mlx.core, mlx_lm")}
 """Engine to its package and to what must be importable."""
@@ -43,7 +44,9 @@ class MachineHealth:
         folders: Mapping[str, Path],
         loops: LoopLog,
         clock: Clock,
+        servers: ModelServers | None = None,
     ) -> None:
+        self._servers = servers
         self._store = store
         self._runner = runner
         self._folders = folders
@@ -59,6 +62,8 @@ class MachineHealth:
             yield finding
         yield self._chosen(works)
         yield await self._model()
+        async for finding in self._remote_models():
+            yield finding
         yield self._memory()
         for name, path in self._folders.items():
             yield _folder(name, path)
@@ -97,7 +102,12 @@ class MachineHealth:
             mend = "Set up again: delete .venv, then make check."
             return Finding(area="engine", state="fail", text="no engine can be used", mend=mend)
         try:
-            engine, _ = self._runner._choose(self._store.get(self._store.default_name()))
+            default = self._store.get(self._store.default_name())
+            if default.remote is not None:
+                return Finding(
+                    area="engine", state="ok", text=f"{default.name}, the default, needs none here"
+                )
+            engine, _ = self._runner._choose(default)
         except (EngineError, ModelLoadFailed) as error:
             return Finding(
                 area="engine",
@@ -140,11 +150,23 @@ class MachineHealth:
                 text=str(error),
                 mend=self._repair(name),
             )
+        if model.remote is not None:
+            return Finding(
+                area="model", state="ok", text=f"{name}, the default, is a remote one: see its servers"
+            )
         return Finding(
             area="model",
             state="ok",
             text=f"{name}, the default: every file is as it should be ({model.size_bytes / 1e6:.0f} MB)",
         )
+
+    async def _remote_models(self) -> AsyncIterator[Finding]:
+        """Whether each server of each remote model answers, and knows the model."""
+        for model in self._store.installed():
+            if model.remote is None or self._servers is None:
+                continue
+            for state in await self._servers.states(model.remote):
+                yield _server(model.name, model.remote, state)
 
     def _repair(self, name: str) -> str:
         """The user's own files cannot be fetched."""
@@ -227,6 +249,23 @@ async def _engine(engine: str) -> Finding:
         text=f"{engine} cannot be imported ({package} {release}): {last[0]}",
         mend=f"pip install --force-reinstall {package}",
     )
+
+
+def _server(name: str, remote: RemoteModel, state: ServerState) -> Finding:
+    if state.error is not None:
+        mend = "Mend that, or give other addresses: uniun models add --help"
+        return Finding(area="server", state="warn", text=f"{name}: {state.error}", mend=mend)
+    jobs = "1 job" if remote.jobs == 1 else f"{remote.jobs} jobs"
+    text = f"{name}: {state.url} answers; {jobs} at once"
+    if state.models and remote.model not in state.models and state.kind != "llama.cpp":
+        known = ", ".join(state.models[:5])
+        return Finding(
+            area="server",
+            state="warn",
+            text=f"{text}, but it does not list {remote.model}",
+            mend=f"It lists {known}. Register it again with one of these: uniun models add {name} --url … --model …",
+        )
+    return Finding(area="server", state="ok", text=text)
 
 
 def _folder(name: str, path: Path) -> Finding:

@@ -16,7 +16,14 @@ from domain.entities.llm import (
     TextDelta,
     Usage,
 )
-from domain.entities.models import CatalogueEntry, InstalledModel, Memory, PullProgress
+from domain.entities.models import (
+    CatalogueEntry,
+    InstalledModel,
+    Memory,
+    PullProgress,
+    RemoteModel,
+    ServerState,
+)
 from domain.entities.scheduler import SchedulerSnapshot
 from domain.entities.simulation import SimulationReport
 from domain.errors import EngineError, JobCancelled, ScenarioError, ServerRuns, UnknownModel
@@ -34,6 +41,7 @@ from domain.usecases.models import (
     RemoveModelUseCase,
     UseModelUseCase,
 )
+from domain.usecases.remote_models import AddRemoteModelUseCase
 from domain.usecases.scheduler import (
     FollowSchedulerUseCase,
     GetSchedulerSnapshotUseCase,
@@ -197,6 +205,9 @@ class MemoryStore:
         self.names.append(name)
         return self.get(name)
 
+    def register_remote(self, name: str, remote: RemoteModel, context_tokens: int | None) -> InstalledModel:
+        return self.register(name, Path("/"))
+
     def use(self, name: str) -> InstalledModel:
         self.default = self.get(name).name
         return self.get(name)
@@ -205,6 +216,13 @@ class MemoryStore:
         self.get(name)
         self.names.remove(name)
         return 1_500_000
+
+
+class SilentServers:
+    """None of them answers."""
+
+    async def states(self, remote: RemoteModel) -> tuple[ServerState, ...]:
+        return tuple(ServerState(url=url, error=f"{url} cannot be reached.") for url in remote.urls)
 
 
 class FixedHealth:
@@ -289,6 +307,7 @@ def fake_openers(
         ListEngineProcessesUseCase(health),
         MeasureMemoryUseCase(health),
         ProposeModelsUseCase(store, FixedHub(), health),
+        AddRemoteModelUseCase(store, SilentServers()),
     )
     foreground = SetForegroundKindUseCase(coordinator)
     chat = MemoryChat(coordinator, store, library)

@@ -286,6 +286,11 @@ class EngineRunner:
 
     def _choose(self, model: InstalledModel) -> tuple[str, Path]:
         """The back-end for a model on this machine, and the files that it reads."""
+        if model.remote is not None:
+            raise ModelLoadFailed(
+                f"{model.name} runs on servers elsewhere, and a model on this machine is needed here. "
+                "Choose another: uniun models list"
+            )
         backend: str = self._options.backend
         if backend == "auto":
             llama = model.gguf_path is not None and importlib.util.find_spec("cyllama") is not None

@@ -5,9 +5,10 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from domain.entities.entity import Entity
+from domain.entities.models import RemoteModel
 from domain.errors import InvalidRequest, ModelDamaged
 
 FILE_NAME = "manifest.json"
@@ -48,17 +49,25 @@ class StoredFile(Entity):
 
 
 class Manifest(Entity):
-    """`registered` is the folder of a model that the user keeps elsewhere; the paths are relative to it."""
+    """`registered` is the folder of a model that the user keeps elsewhere; the paths are relative to it. One that servers run
+    is `remote` and has no files."""
 
     name: str
     source: str
     licence: str
     added: datetime
     context_tokens: int | None
-    files: tuple[StoredFile, ...] = Field(min_length=1, max_length=2000)
+    files: tuple[StoredFile, ...] = Field(max_length=2000)
     gguf: RelativePath | None = None
     mlx: RelativePath | None = None
     registered: Path | None = None
+    remote: RemoteModel | None = None
+
+    @model_validator(mode="after")
+    def _has_files(self) -> "Manifest":
+        if not self.files and self.remote is None:
+            raise ValueError("it names no file")
+        return self
 
     @property
     def size_bytes(self) -> int:

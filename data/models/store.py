@@ -24,7 +24,7 @@ from data.models.manifest import FILE_NAME, Manifest, StoredFile, check_name, fo
 from data.models.pull import Pull
 from data.models.space import FreeBytes, free_bytes
 from data.models.threads import after, in_thread
-from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress
+from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress, RemoteModel
 from domain.errors import InvalidRequest, ModelDamaged, ModelError, StoreBusy, UnknownModel
 
 _LOOKS_PER_S = 5
@@ -150,11 +150,7 @@ class FileModelStore:
             yield look > 0
 
     def register(self, name: str, path: Path) -> InstalledModel:
-        place = self._place(name)
-        if self._offer(name) is not None and "/" not in name:
-            raise InvalidRequest(
-                f"{name} is a name of the catalogue. Register your model under another name."
-            )
+        self._check_own_name(name)
         try:
             path = path.expanduser().resolve()
         except (RuntimeError, OSError) as error:  # no such home folder, a circle of links
@@ -178,6 +174,29 @@ class FileModelStore:
             mlx=None if is_gguf else ".",
             registered=found.folder,
         )
+        return self._register(manifest)
+
+    def register_remote(self, name: str, remote: RemoteModel, context_tokens: int | None) -> InstalledModel:
+        self._check_own_name(name)
+        manifest = Manifest(
+            name=name,
+            source=f"remote, {remote.model} at {', '.join(remote.urls)}",
+            licence="unknown",
+            added=self._clock.now(),
+            context_tokens=context_tokens,
+            files=(),
+            remote=remote,
+        )
+        return self._register(manifest)
+
+    def _check_own_name(self, name: str) -> None:
+        if self._offer(name) is not None and "/" not in name:
+            raise InvalidRequest(
+                f"{name} is a name of the catalogue. Register your model under another name."
+            )
+
+    def _register(self, manifest: Manifest) -> InstalledModel:
+        name, place = manifest.name, self._place(manifest.name)
         with self._folder.exclusive():
             if place.exists() and not self.is_registered(name):
                 raise InvalidRequest(f"{name} is installed already. Remove it first, or choose another name.")
@@ -226,9 +245,10 @@ class FileModelStore:
         return self._offer(name) is not None
 
     def is_registered(self, name: str) -> bool:
-        """Whether it is a model that the user keeps elsewhere; false if its manifest does not say."""
+        """Whether it is a model that the user keeps, or has servers for, elsewhere; false if its manifest does not say."""
         try:
-            return self._manifest(name).registered is not None
+            manifest = self._manifest(name)
+            return manifest.registered is not None or manifest.remote is not None
         except ModelError:
             return False
 
@@ -275,9 +295,12 @@ class FileModelStore:
             source=manifest.source,
             licence=manifest.licence,
             size_bytes=manifest.size_bytes,
-            context_tokens=self._usable(manifest.context_tokens),
+            context_tokens=manifest.context_tokens
+            if manifest.remote
+            else self._usable(manifest.context_tokens),
             gguf_path=base / manifest.gguf if manifest.gguf else None,
             mlx_path=base / manifest.mlx if manifest.mlx else None,
+            remote=manifest.remote,
             is_default=manifest.name == self.default_name(),
         )
 

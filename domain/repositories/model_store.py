@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress
+from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress, RemoteModel
 
 
 class ModelStore(Protocol):
@@ -39,6 +39,10 @@ class ModelStore(Protocol):
 
         Raises `ModelDamaged` saying what the folder lacks (config, weights, tokenizer, chat template).
         """
+        ...
+
+    def register_remote(self, name: str, remote: RemoteModel, context_tokens: int | None) -> InstalledModel:
+        """Makes a model known under `name` that servers run; replaces one of that kind. Raises `InvalidRequest`."""
         ...
 
     def use(self, name: str) -> InstalledModel:

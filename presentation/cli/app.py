@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from domain.errors import InvalidRequest
 from presentation.cli.background_commands import background_app
 from presentation.cli.gana_commands import gana_app
 from presentation.cli.keys_commands import keys_app
@@ -206,12 +207,43 @@ def _models(openers: Openers) -> typer.Typer:
     @models.command()
     def add(
         name: NameArgument,
-        path: Annotated[Path, typer.Argument(help="An MLX folder or a GGUF file; it is not copied.")],
+        path: Annotated[
+            Path | None, typer.Argument(help="An MLX folder or a GGUF file; it is not copied.")
+        ] = None,
+        url: Annotated[
+            list[str] | None,
+            typer.Option(
+                help="In place of a path: a server that runs the model. Give it again for each server."
+            ),
+        ] = None,
+        model: Annotated[str, typer.Option(help="The server's own name of the model.")] = "",
+        key_env: Annotated[
+            str | None, typer.Option(help="The environment variable that holds the server's key.")
+        ] = None,
+        jobs: Annotated[
+            int | None,
+            typer.Option(
+                min=1, max=1000, help="How many jobs each server runs at once; asked of it if absent."
+            ),
+        ] = None,
+        context: Annotated[
+            int | None, typer.Option(min=64, help="Tokens of its context; asked of the server if absent.")
+        ] = None,
+        priority: Annotated[
+            bool, typer.Option("--priority", help="The server orders requests by priority, as vLLM can.")
+        ] = False,
     ) -> None:
-        """Register a model that is already on this machine."""
+        """Register a model that is already on this machine, or that servers elsewhere run."""
+        from presentation.cli.models import RemoteWish, add_remote
         from presentation.cli.models import add as register
 
-        register(openers.models(), name, path)
+        wish = RemoteWish(tuple(url or ()), model, key_env, jobs, context, priority)
+        if path is not None and wish.empty:
+            register(openers.models(), name, path)
+        elif path is None and wish.urls:
+            run_async(add_remote(openers.models(), name, wish))
+        else:
+            raise InvalidRequest("Give either a path, or --url and --model.")
 
     @models.command()
     def ps() -> None:

@@ -1,5 +1,6 @@
 """`uniun models …`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
@@ -26,7 +27,7 @@ def list_models(models: ModelsController) -> None:
             table.add_row(
                 mark,
                 printable(model.name),
-                size(model.size_bytes),
+                "remote" if model.remote is not None else size(model.size_bytes),
                 str(model.context_tokens or "?"),
                 printable(model.licence),
                 printable(model.source),
@@ -66,6 +67,44 @@ def remove(models: ModelsController, name: str) -> None:
 def add(models: ModelsController, name: str, path: Path) -> None:
     """Registers a folder or a file."""
     write(f"{_described(models.add(name, path))} is registered.\n")
+
+
+@dataclass(frozen=True)
+class RemoteWish:
+    """What was said on the command line of a model that servers run."""
+
+    urls: tuple[str, ...]
+    model: str
+    key_variable: str | None
+    jobs: int | None
+    context_tokens: int | None
+    priority: bool
+
+    @property
+    def empty(self) -> bool:
+        return self == RemoteWish((), "", None, None, None, False)
+
+
+async def add_remote(models: ModelsController, name: str, wish: RemoteWish) -> None:
+    """Registers servers, and says how they are."""
+    added = await models.add_remote(
+        name,
+        wish.urls,
+        wish.model,
+        key_variable=wish.key_variable,
+        jobs=wish.jobs,
+        context_tokens=wish.context_tokens,
+        priority=wish.priority,
+    )
+    for server in added.servers:
+        write(f"{printable(server.error) if server.error else f'{printable(server.url)} answers.'}\n")
+    remote = added.model.remote
+    slots = remote.slots if remote is not None else 1
+    context = added.model.context_tokens
+    write(
+        f"{name} is registered: {'one job' if slots == 1 else f'{slots} jobs'} at once, "
+        f"{f'a context of {context} tokens' if context else 'a context of unknown size'}.\n"
+    )
 
 
 def show_processes(models: ModelsController) -> None:

@@ -17,6 +17,7 @@ from domain.usecases.models import (
     RemoveModelUseCase,
     UseModelUseCase,
 )
+from domain.usecases.remote_models import AddedRemoteModel, AddRemoteModelUseCase
 
 
 class ModelsController:
@@ -33,7 +34,9 @@ class ModelsController:
         list_processes: ListEngineProcessesUseCase,
         memory: MeasureMemoryUseCase,
         propose: ProposeModelsUseCase,
+        add_remote: AddRemoteModelUseCase,
     ) -> None:
+        self._add_remote = add_remote
         self._list = list_models
         self._pull = pull
         self._ensure = ensure
@@ -67,6 +70,28 @@ class ModelsController:
     def add(self, name: str, path: Path) -> InstalledModel:
         """Registers a folder or a GGUF file."""
         return self._register(name, path)
+
+    async def add_remote(
+        self,
+        name: str,
+        urls: tuple[str, ...],
+        model: str,
+        *,
+        key_variable: str | None = None,
+        jobs: int | None = None,
+        context_tokens: int | None = None,
+        priority: bool = False,
+    ) -> AddedRemoteModel:
+        """Registers servers that run a model, and asks them how they are."""
+        return await self._add_remote(
+            name,
+            urls,
+            model,
+            key_variable=key_variable,
+            jobs=jobs,
+            context_tokens=context_tokens,
+            priority=priority,
+        )
 
     def processes(self) -> tuple[EngineProcess, ...]:
         """Engine processes that are alive."""

@@ -11,7 +11,7 @@ from data.inference.fake import FakeRunner
 from data.inference.options import EngineOptions
 from data.inference.supervisor import EngineRunner
 from domain.entities.llm import Message, Sampling
-from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress
+from domain.entities.models import CatalogueEntry, InstalledModel, PullProgress, RemoteModel
 from domain.errors import UnknownModel
 from domain.repositories.inference_runner import InferenceRunner, RunnerJob, RunnerOutcome, RunnerProgress
 
@@ -51,6 +51,9 @@ class Shelf:
         return self.get(name)
 
     def register(self, name: str, path: Path) -> InstalledModel:
+        return self.get(name)
+
+    def register_remote(self, name: str, remote: RemoteModel, context_tokens: int | None) -> InstalledModel:
         return self.get(name)
 
     def use(self, name: str) -> InstalledModel:
