@@ -30,6 +30,7 @@ _STATUS: tuple[tuple[type[e.UniunError], int, str], ...] = (
     (e.JobStopped, 503, "stopped"),
     (e.EngineLost, 503, "engine_lost"),
     (e.EngineError, 500, "engine_failed"),
+    (e.TooManyWatchers, 503, "too_many_watchers"),
     (e.DatabaseError, 503, "database_unavailable"),
 )
 _log = logging.getLogger("uniun.api")

@@ -61,11 +61,11 @@ def test_no_request_breaks_the_server(url: str, path: str, method: str) -> None:
         if answer.status_code >= 400 and method == "POST":
             assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
 
-    wrong_too = method == "POST" or "{" in path
+    wrong_too = method == "POST"
     for mode in schemathesis.GenerationMode if wrong_too else [schemathesis.GenerationMode.POSITIVE]:
         cases = operation.as_strategy(generation_mode=mode)
         settings(
-            max_examples=30,
+            max_examples=20,
             deadline=None,
             derandomize=True,
             database=None,
