@@ -47,8 +47,10 @@ class FolderImporter:
         self._identities = identities
         self._changes = changes
 
-    async def run(self, folder: Path, progress: Callable[[ImportProgress], None]) -> ImportReport:
-        return await self._run(_checked(folder), progress, {})
+    async def run(
+        self, folder: Path, progress: Callable[[ImportProgress], None], *, deleted_too: bool = False
+    ) -> ImportReport:
+        return await self._run(_checked(folder), progress, {}, deleted_too=deleted_too)
 
     async def watch(self, folder: Path) -> AsyncGenerator[ImportReport, None]:
         root = _checked(folder)
@@ -59,7 +61,12 @@ class FolderImporter:
             yield await self._run(root, lambda step: None, hashes)
 
     async def _run(
-        self, root: Path, progress: Callable[[ImportProgress], None], hashes: Hashes
+        self,
+        root: Path,
+        progress: Callable[[ImportProgress], None],
+        hashes: Hashes,
+        *,
+        deleted_too: bool = False,
     ) -> ImportReport:
         found = await in_thread(lambda step: walk(root, step), _ignore)
         problems = list(found.problems)
@@ -67,6 +74,8 @@ class FolderImporter:
         origins = await self._notes.imported_origins()
         known = {origin: entry for origin, entry in origins.items() if origin.startswith(inside)}
         current = await in_thread(lambda step: _hash_all(found.files, hashes, problems, step), _ignore)
+        left_out = set() if deleted_too else _left_out(await self._notes.deleted_origins(), known, current)
+        current = {origin: file_hash for origin, file_hash in current.items() if origin not in left_out}
         missing = _missing(known, found)
         moved = _moved(known, missing, current)
         work = [file for file in found.files if file.origin in current and _is_news(file, known, current)]
@@ -85,6 +94,7 @@ class FolderImporter:
             updated=counts["updated"],
             unchanged=counts["unchanged"],
             gone=len(missing) - len(moved),
+            deleted=len(left_out),
             problems=tuple(problems),
         )
 
@@ -193,6 +203,17 @@ def _is_news(file: FoundFile, known: Mapping[str, ImportedOrigin], current: Mapp
         return True
     mark = ImportMark.parse(known[file.origin].mark)
     return mark.flawed or mark.file_hash != current[file.origin]
+
+
+def _left_out(
+    deleted: Mapping[str, str], known: Mapping[str, ImportedOrigin], current: Mapping[str, str]
+) -> set[str]:
+    """Files whose notes were deleted here, and which have not changed since."""
+    return {
+        origin
+        for origin, mark in deleted.items()
+        if origin not in known and current.get(origin) == ImportMark.parse(mark).file_hash
+    }
 
 
 def _missing(known: Mapping[str, ImportedOrigin], found: Walk) -> list[str]:

@@ -1,14 +1,17 @@
 """Saving and deleting notes with all that hangs on them, within a transaction that may do more."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
+from data.database.columns import storable
 from data.database.rows import chunks, insert, table, upsert
 from data.database.tables.knowledge import PendingExtractionRow
 from data.database.tables.notes import (
+    DeletedFileRow,
     NoteLinkRow,
     NoteNameRow,
     NoteRow,
@@ -36,11 +39,19 @@ def write_notes(session: Session, notes: Sequence[Note], *, extract: bool) -> No
 
 def delete_note(session: Session, note_id: str) -> bool:
     """With all that hangs on it; false if there is none."""
-    number = session.exec(select(NoteRow.number).where(NoteRow.id == note_id)).first()
-    if number is None:
+    found = session.exec(
+        select(NoteRow.number, NoteRow.source, NoteRow.origin, NoteRow.origin_mark).where(
+            NoteRow.id == note_id
+        )
+    ).first()
+    if found is None:
         return False
+    number, source, origin, mark = found
+    if source == "imported" and origin is not None:
+        row = {"key": _file_key(origin), "origin": origin, "mark": mark or ""}
+        upsert(session, DeletedFileRow, [row], key=["key"])
     withdraw(session, note_id)
-    unindex_notes(session, [number])
+    unindex_notes(session, [number or 0])
     # The row stays, without its vector, for the indexes that other processes hold in memory.
     session.connection().execute(
         update(table(VectorRow))
@@ -54,6 +65,7 @@ def delete_note(session: Session, note_id: str) -> bool:
 def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
     ids = [note.id for note in notes]
     _refuse_second_import(session, notes)
+    _bring_back(session, notes)
     before = _stored(session, ids)
     changed = [note for note in notes if before.get(note.id, ("", 0))[0] != note.content_hash]
     changes = {note_id: change for note_id, (_, change) in before.items()}
@@ -139,6 +151,17 @@ def _refuse_second_import(session: Session, notes: Sequence[Note]) -> None:
     ).first()
     if found is not None:
         raise InvalidRequest(f"{found} was imported by another process at the same moment. Import once more.")
+
+
+def _bring_back(session: Session, notes: Sequence[Note]) -> None:
+    """Files that are imported are no longer those of deleted notes."""
+    keys = [_file_key(note.origin) for note in notes if note.source == "imported" and note.origin is not None]
+    if keys:
+        session.connection().execute(delete(table(DeletedFileRow)).where(col(DeletedFileRow.key).in_(keys)))
+
+
+def _file_key(origin: str) -> str:
+    return hashlib.sha256(storable(origin).encode()).hexdigest()
 
 
 def _stored(session: Session, ids: Sequence[str]) -> dict[str, tuple[str, int]]:

@@ -11,7 +11,14 @@ from sqlmodel.sql.expression import SelectOfScalar
 from data.database.columns import storable
 from data.database.rows import chunks, table
 from data.database.session import Database
-from data.database.tables.notes import CounterRow, ManasNoteRow, NoteLinkRow, NoteRow, NoteTagRow
+from data.database.tables.notes import (
+    CounterRow,
+    DeletedFileRow,
+    ManasNoteRow,
+    NoteLinkRow,
+    NoteRow,
+    NoteTagRow,
+)
 from data.repositories.full_text import SNIPPET_REACH, query_words, snippet
 from data.repositories.note_index import matches
 from data.repositories.note_links import LinkTargets, last_component, name_key, name_keys
@@ -83,6 +90,11 @@ class SqlNoteRepository:
             }
 
         return await self._database.read(read)
+
+    async def deleted_origins(self) -> dict[str, str]:
+        return await self._database.read(
+            lambda session: dict(session.exec(select(DeletedFileRow.origin, DeletedFileRow.mark)).all())
+        )
 
     async def delete(self, note_id: str) -> None:
         if not await self._database.write(lambda session: delete_note(session, note_id)):

@@ -189,6 +189,8 @@ class ImportReport(Entity):
     unchanged: int = 0
     gone: int = 0
     """Files of earlier imports that are no longer there; their notes stay."""
+    deleted: int = 0
+    """Files that were left out because their notes were deleted; they come back when they change."""
     problems: tuple[ImportProblem, ...] = ()
 
 

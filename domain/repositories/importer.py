@@ -10,8 +10,12 @@ from domain.entities.note import ImportProgress, ImportReport
 class Importer(Protocol):
     """Reads Markdown files below a folder; never changes one."""
 
-    async def run(self, folder: Path, progress: Callable[[ImportProgress], None]) -> ImportReport:
+    async def run(
+        self, folder: Path, progress: Callable[[ImportProgress], None], *, deleted_too: bool = False
+    ) -> ImportReport:
         """Brings the notes up to date with the files. Raises `InvalidRequest` if the folder cannot be read.
+
+        A file whose note was deleted is left out until it changes, unless `deleted_too`.
 
         Being cancelled keeps what has been imported so far.
         """

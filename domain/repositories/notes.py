@@ -40,6 +40,10 @@ class NoteRepository(Protocol):
         """By path, of every imported note."""
         ...
 
+    async def deleted_origins(self) -> dict[str, str]:
+        """Path to `origin_mark`, of imported notes that were deleted and have not been imported again."""
+        ...
+
     async def delete(self, note_id: str) -> None:
         """With its tags, links, vector, pending work and everything that it had asserted. Raises `NoteNotFound`."""
         ...

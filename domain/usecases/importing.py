@@ -15,10 +15,17 @@ class ImportFolderUseCase:
         self._importer = importer
 
     async def __call__(
-        self, folder: Path, progress: Callable[[ImportProgress], None] = lambda step: None
+        self,
+        folder: Path,
+        progress: Callable[[ImportProgress], None] = lambda step: None,
+        *,
+        deleted_too: bool = False,
     ) -> ImportReport:
-        """Once. Raises `InvalidRequest`. Being cancelled keeps what was imported."""
-        return await self._importer.run(folder, progress)
+        """Once; also files whose notes were deleted, if told so. Raises `InvalidRequest`.
+
+        Being cancelled keeps what was imported.
+        """
+        return await self._importer.run(folder, progress, deleted_too=deleted_too)
 
     def watch(self, folder: Path) -> AsyncIterator[ImportReport]:
         """Again after every burst of changes, until it is closed."""
@@ -42,7 +49,8 @@ class ImportUploadUseCase:
         Being cancelled keeps what was imported.
         """
         async with self._uploads.unpacked(files) as unpacked:
-            report = await self._importer.run(unpacked.folder, progress)
+            # Who uploads a file wants it, whatever became of its note before.
+            report = await self._importer.run(unpacked.folder, progress, deleted_too=True)
             problems = [_relative(problem, unpacked.folder) for problem in report.problems]
             return report.model_copy(
                 update={

@@ -202,7 +202,7 @@ class DeleteNoteUseCase:
         self._cards = cards
 
     async def __call__(self, note_id: str) -> None:
-        """Raises `NoteNotFound`. A file that it came from stays, and comes back with the next import."""
+        """Raises `NoteNotFound`. A file that it came from stays; imports leave it out until it changes."""
         await self._notes.delete(note_id)
         await self._cards.forget_notes([note_id])
 

@@ -15,7 +15,7 @@ OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 _PATH_CHARACTERS = 50
 
 
-async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool) -> bool:
+async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool, deleted_too: bool) -> bool:
     """Whether anything could be imported. The report is on stdout, problems, one a line, on stderr."""
     async with open_library() as library:
         with counting_bar("importing") as step:
@@ -23,13 +23,13 @@ async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool)
             def show(progress: ImportProgress) -> None:
                 step(progress.done, progress.total, progress.path)
 
-            report = await library.notes.import_folder(folder, show)
+            report = await library.notes.import_folder(folder, show, deleted_too=deleted_too)
         _tell(report.problems)
         write(f"{_summary(report)}\n")
         if watch:
             await _follow(library, folder, set(report.problems))
             return True
-    imported = report.created + report.updated + report.unchanged
+    imported = report.created + report.updated + report.unchanged + report.deleted
     if not imported and not report.problems:
         say(f"There is no Markdown file in {folder}.")
     return imported > 0
@@ -57,6 +57,8 @@ def _summary(report: ImportReport) -> str:
     parts = [f"{report.created} new", f"{report.updated} changed", f"{report.unchanged} as before"]
     if report.gone:
         parts.append(f"{report.gone} gone, whose notes stay")
+    if report.deleted:
+        parts.append(f"{report.deleted} left out, whose notes you deleted (take them with --deleted)")
     if report.problems:
         parts.append(f"{len(report.problems)} with problems")
     return ", ".join(parts)

@@ -54,7 +54,7 @@ def remove(open_library: OpenLibrary, reference: str, *, sure: bool) -> None:
     note = run_async(_delete(open_library, reference))
     write(f"{_named(note)} is deleted.\n")
     if note.source == "imported":
-        say(f"its file {note.origin} stays, and would come back with the next import.")
+        say(f"its file {note.origin} stays; imports leave it out until it changes.")
 
 
 async def tag(open_library: OpenLibrary, reference: str, add: Sequence[str], gone: Sequence[str]) -> None:

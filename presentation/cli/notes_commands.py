@@ -67,11 +67,14 @@ def _add_import(notes: typer.Typer, openers: Openers) -> None:
             Path, typer.Argument(help="A folder of Markdown files, such as an Obsidian vault.")
         ],
         watch: Annotated[bool, typer.Option("--watch", help="Stay, and follow what changes.")] = False,
+        deleted: Annotated[
+            bool, typer.Option("--deleted", help="Also files whose notes you have deleted.")
+        ] = False,
     ) -> None:
         """Take the Markdown files of a folder as notes, or bring those up to date. No file is changed."""
         from presentation.cli.importing import import_folder as take
 
-        if not run_async(take(openers.library, folder, watch=watch)):
+        if not run_async(take(openers.library, folder, watch=watch, deleted_too=deleted)):
             raise typer.Exit(1)
 
 

@@ -148,10 +148,14 @@ class NotesController:
         return await self._search(query, mode=mode, tag=tag, manas_id=scope, limit=limit)
 
     async def import_folder(
-        self, folder: Path, progress: Callable[[ImportProgress], None] = lambda step: None
+        self,
+        folder: Path,
+        progress: Callable[[ImportProgress], None] = lambda step: None,
+        *,
+        deleted_too: bool = False,
     ) -> ImportReport:
-        """Brings the notes up to date with the files."""
-        return await self._import(folder, progress)
+        """Brings the notes up to date with the files; those of deleted notes only if told so, or changed."""
+        return await self._import(folder, progress, deleted_too=deleted_too)
 
     async def import_upload(
         self,

@@ -20,12 +20,15 @@ class MemoryNotes:
         self.changes: dict[str, int] = {}
         """Note id to the number of its last change."""
         self._last_change = 0
+        self._deleted: dict[str, str] = {}
 
     async def save(self, notes: Sequence[Note], *, extract: bool = True) -> None:
         self.saves += 1
         for note in notes:
             old = self.notes.get(note.id)
             self.notes[note.id] = note
+            if note.source == "imported" and note.origin is not None:
+                self._deleted.pop(note.origin, None)
             changed = old is None or old.content_hash != note.content_hash
             if changed:
                 self._last_change += 1
@@ -63,9 +66,14 @@ class MemoryNotes:
     def _imported(self) -> list[Note]:
         return [note for note in self.notes.values() if note.source == "imported"]
 
+    async def deleted_origins(self) -> dict[str, str]:
+        return dict(self._deleted)
+
     async def delete(self, note_id: str) -> None:
-        await self.get(note_id)
+        note = await self.get(note_id)
         del self.notes[note_id]
+        if note.source == "imported" and note.origin is not None:
+            self._deleted[note.origin] = note.origin_mark or ""
         self.extract_queue.pop(note_id, None)
         for members in self.members.values():
             members.discard(note_id)

@@ -36,6 +36,17 @@ class NoteRow(Row, table=True):
     text: str = Field(sa_type=SafeText)
 
 
+class DeletedFileRow(Row, table=True):
+    """A file whose note was deleted, and what the note remembered of it."""
+
+    __tablename__ = "deleted_file"
+
+    key: str = Field(sa_type=SafeText, primary_key=True)
+    """A hash of the path, which may be longer than what a B-tree of PostgreSQL takes."""
+    origin: str = Field(sa_type=SafeText)
+    mark: str = Field(sa_type=SafeText)
+
+
 class NoteTagRow(Row, table=True):
     __tablename__ = "note_tag"
 

@@ -276,3 +276,34 @@ def test_what_is_no_folder_is_refused(name: str, importing: Importing, tmp_path:
     (tmp_path / "file.md").write_text("x")
     with pytest.raises(InvalidRequest, match="The folder"):
         importing.run(tmp_path / name)
+
+
+def test_a_deleted_note_stays_deleted_until_its_file_changes(importing: Importing, tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / f"{name}.md").write_text(f"Text of {name}.")
+    importing.run(tmp_path)
+    for name in ("one", "two"):
+        asyncio.run(importing.notes.delete(importing.by_name(f"{name}.md").id))
+    for _ in range(2):
+        report = importing.run(tmp_path)
+        assert (*counts(report), report.deleted) == (0, 0, 1, 0, 2)
+    (tmp_path / "one.md").write_text("One has changed.")
+    report = importing.run(tmp_path)
+    assert (*counts(report), report.deleted) == (1, 0, 1, 0, 1)
+    report = asyncio.run(importing.importer.run(tmp_path, importing.steps.append, deleted_too=True))
+    assert (*counts(report), report.deleted) == (1, 0, 2, 0, 0)
+    assert importing.by_name("two.md").text == "Text of two."
+    report = importing.run(tmp_path)
+    assert (*counts(report), report.deleted) == (0, 0, 3, 0, 0)
+
+
+def test_a_conflict_is_solved_by_deleting_the_note(importing: Importing, tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("First.")
+    importing.run(tmp_path)
+    note = importing.by_name("one.md")
+    asyncio.run(importing.edit(note.id, text="Changed here."))
+    (tmp_path / "one.md").write_text("Changed there.")
+    assert problems(importing.run(tmp_path), tmp_path) == {"one.md": False}
+    asyncio.run(importing.notes.delete(note.id))
+    importing.run(tmp_path)
+    assert importing.by_name("one.md").text == "Changed there."

@@ -627,3 +627,19 @@ def test_api_keys_are_found_by_their_hash_until_they_are_deleted(run: Run) -> No
         assert await keys.list() == (two,)
 
     run(test)
+
+
+def test_a_file_of_a_deleted_note_is_remembered_until_it_is_imported_again(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        notes = stores.notes
+        long = "/vault/" + "x" * 3_900 + ".md"
+        for origin in (long, "/vault/b.md"):
+            await notes.save([note("a", source="imported", origin=origin, origin_mark="mark")])
+            await notes.delete("a")
+        await notes.save([note("c", origin="/vault/c.md")])
+        await notes.delete("c")
+        assert await notes.deleted_origins() == {long: "mark", "/vault/b.md": "mark"}
+        await notes.save([note("d", source="imported", origin=long)])
+        assert await notes.deleted_origins() == {"/vault/b.md": "mark"}
+
+    run(test)
