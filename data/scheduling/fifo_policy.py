@@ -1,6 +1,6 @@
 """What the scheduler replaces: one queue, and two lanes. Nothing is ever stopped for anything."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from data.scheduling.events import SetForeground
 from data.scheduling.heap import IndexedHeap
@@ -74,7 +74,7 @@ class FifoPolicy:
     def order(self, jobs: list[Job], residence: Residence) -> list[Job]:
         return sorted(jobs, key=lambda job: (self._lane(job.kind), job.arrival))
 
-    def share(self, now: float) -> tuple[float, bool]:
+    def share(self, now: float, spent_s: float = 0.0, jobs: Iterable[Job] = ()) -> tuple[float, bool]:
         return 0.0, False
 
     def vruntimes(self) -> tuple[dict[LlmTaskKind, float], dict[str, float]]:

@@ -114,7 +114,7 @@ class Gauges:
 def gauges(scheduler: InferenceScheduler, now: float) -> Gauges:
     """At `now`, not before the last event."""
     jobs = scheduler.jobs.values()
-    share, exhausted = scheduler.policy.share(now)
+    share, exhausted = scheduler.policy.share(now, now - scheduler.now, scheduler.on_device.values())
     return Gauges(
         queued=dict(Counter((j.kind, scheduler.policy.tier(j)) for j in jobs if not j.on_device)),
         running=sum(job.on_device for job in jobs),
@@ -146,8 +146,8 @@ def snapshot(
         queued[tier] += 1
         if queued[tier] <= most:
             tiers.setdefault(tier, []).append(_view(scheduler, job, now, position, start_s, None))
-    share, exhausted = scheduler.policy.share(now)
-    kinds, flows = scheduler.policy.vruntimes()
+    share, exhausted = scheduler.policy.share(now, now - scheduler.now, scheduler.on_device.values())
+    kinds, flows = _vruntimes(scheduler, now)
     surface, loading = scheduler.policy.foreground, scheduler.loading
     return SchedulerSnapshot(
         at=now,
@@ -199,6 +199,20 @@ def forecast(scheduler: InferenceScheduler, now: float) -> Iterator[tuple[Job, f
         heapq.heapreplace(free_s, free_s[0] + max(0.0, _expected(scheduler, job)))
 
 
+def _vruntimes(
+    scheduler: InferenceScheduler, now: float
+) -> tuple[dict[LlmTaskKind, float], dict[str, float]]:
+    """With what runs now charged up to `now`; the scheduler itself does that at its next event."""
+    kinds, flows = scheduler.policy.vruntimes()
+    spent, config = now - scheduler.now, scheduler.config
+    for job in scheduler.on_device.values():
+        flow = f"{job.kind}/{job.spec.flow}"
+        if job.kind in kinds and flow in flows:
+            kinds[job.kind] += spent / config.kind_weights.get(job.kind, 1.0)
+            flows[flow] += spent / config.flow_weights.get(flow, job.spec.weight)
+    return kinds, flows
+
+
 def _expected(scheduler: InferenceScheduler, job: Job) -> float:
     return scheduler.totals.mean_service_s.get(job.kind, ASSUMED_SERVICE_S) - job.service_s
 
@@ -223,6 +237,6 @@ def _view(
         estimated_start_s=start_s,
         waited_s=now - job.waiting_since if job.phase is Phase.QUEUED else 0.0,
         tokens_done=job.tokens_done if tokens_done is None else max(tokens_done, job.tokens_done),
-        service_s=job.service_s,
+        service_s=job.service_s + (now - scheduler.now if job.on_device else 0.0),
         preemptions=job.preemptions,
     )

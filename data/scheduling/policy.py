@@ -1,6 +1,6 @@
 """What a scheduling policy decides; the scheduler around it keeps the lives of the jobs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,8 +86,8 @@ class Policy(Protocol):
         """Queued jobs in the order in which they would run, as things stand."""
         ...
 
-    def share(self, now: float) -> tuple[float, bool]:
-        """Extract's share of busy time, and whether it is used up."""
+    def share(self, now: float, spent_s: float = 0.0, jobs: Iterable[Job] = ()) -> tuple[float, bool]:
+        """Extract's share of busy time, and whether it is used up; `jobs` ran for `spent_s` since `used` was called."""
         ...
 
     def vruntimes(self) -> tuple[dict[LlmTaskKind, float], dict[str, float]]:

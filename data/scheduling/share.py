@@ -35,10 +35,10 @@ class ExtractShare:
         self._busy += jobs * (end - start)
         self._extract += extracts * (end - start)
 
-    def value(self, now: float) -> float:
-        """Extract's share of the busy time in the window that ends now."""
+    def value(self, now: float, *, busy_s: float = 0.0, extract_s: float = 0.0) -> float:
+        """Extract's share of the busy time in the window that ends now; with seconds that were not added yet."""
         busy, extract = self._within(now)
-        return extract / max(self._config.share_min_busy_s, busy)
+        return (extract + extract_s) / max(self._config.share_min_busy_s, busy + busy_s)
 
     def update(self, now: float) -> bool:
         """Moves the switch; true if it moved."""

@@ -8,7 +8,7 @@ indexed like any other; when it is chosen, its lead runs. That is priority inher
 Hoisted jobs stay in the indexes of the lower tiers too: those are looked at only when T0 and T1 are empty.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from data.scheduling.config import SchedulerConfig
@@ -242,8 +242,11 @@ class UniunPolicy:
             turn[job] = turns[job.flow_key] = turns.get(job.flow_key, -1) + 1
         return sorted(jobs, key=key)
 
-    def share(self, now: float) -> tuple[float, bool]:
-        return self._share.value(now), self._share.exhausted
+    def share(self, now: float, spent_s: float = 0.0, jobs: Iterable[Job] = ()) -> tuple[float, bool]:
+        kinds = [job.kind for job in jobs]
+        extract_s = spent_s * kinds.count(EXTRACT)
+        value = self._share.value(now, busy_s=spent_s * len(kinds), extract_s=extract_s)
+        return value, self._share.exhausted
 
     def vruntimes(self) -> tuple[dict[LlmTaskKind, float], dict[str, float]]:
         return self._pool.vruntimes()

@@ -20,6 +20,7 @@ from presentation.scheduler_words import (
 JOBS_SHOWN = 10
 """Of each tier."""
 FLOWS_SHOWN = 12
+COSTS_SHOWN = 4
 DECISIONS_SHOWN = 8
 
 
@@ -40,15 +41,16 @@ def now_html(snapshot: SchedulerSnapshot) -> str:
 
 def facts_html(snapshot: SchedulerSnapshot) -> str:
     """The model in memory and what its changes cost."""
-    costs = ", ".join(f"{name} {seconds(cost)}" for name, cost in sorted(snapshot.swap_cost_s.items())[:6])
     waiting = sum(snapshot.queued.values())
     facts = {
         "Model in memory": snapshot.resident or ("none yet" if snapshot.loading is None else "being loaded"),
-        "After the last chat": stay_words(snapshot) or "free to be swapped",
-        "Model swaps so far": f"{snapshot.swaps}" + (f" (about {costs})" if costs else ""),
+        "After a chat": stay_words(snapshot) or "may be swapped",
+        "Swaps so far": f"{snapshot.swaps}",
         "Times somebody gave way": f"{snapshot.preemptions}",
         "Waiting": f"{waiting:,}",
     }
+    for name, cost in sorted(snapshot.swap_cost_s.items())[:COSTS_SHOWN]:
+        facts[f"Loading {name}"] = f"about {seconds(cost)}"
     if snapshot.switches:
         facts["Asked for next"] = ", ".join(switch.model for switch in snapshot.switches)
     return _facts(facts)

@@ -35,7 +35,7 @@ def picture(history: History) -> str:
     """The chart as HTML: names of the lanes, the drawing, the axis and the legend. `picture_label` says it in words."""
     height = _LANE_H * len(LANES)
     drawn = "".join((*_grid(height), *_lanes(history), *_swaps(history, height), *_marks(history)))
-    names = "".join(f"<li>{escape(KINDS[kind])}</li>" for kind in LANES)
+    names = "".join(f"<li>{escape(KINDS[kind])}</li>" for kind in LANES[:-1]) + "<li>Model swap</li>"
     ticks = "".join(f"<li>{'now' if not m else f'−{m} min'}</li>" for m in (10, 8, 6, 4, 2, 0))
     return (
         f'<div class="s-chart"><ul class="s-lanes" aria-hidden="true">{names}</ul>'
