@@ -96,6 +96,8 @@ class RemoteScheduler:
             self._surface = self._spawn(self._look_at(json.dumps({"kind": kind, "subject": subject})))
 
     async def switch_model(self, model: str, *, force: bool = False) -> None:
+        if self._closed:
+            raise EngineError("UNIUN is closing and loads no more models.")
         self._store.get(model)
         content = json.dumps({"model": model, "force": force})
         async with self._server.lines("POST", "/switch", content) as lines:
@@ -155,7 +157,12 @@ class RemoteScheduler:
         finally:
             self._jobs.pop(job.id, None)
             if not job.handle.done:
-                job.handle.fail(JobCancelled(f"Job {job.id} was cancelled."))
+                why = (
+                    "UNIUN is closing, so the job was cancelled."
+                    if self._closed
+                    else f"Job {job.id} was cancelled."
+                )
+                job.handle.fail(JobCancelled(why))
 
     async def _read(self, job: "_Job", request: GenerationRequest) -> None:
         async with self._server.lines("POST", "/jobs", request.model_dump_json()) as lines:

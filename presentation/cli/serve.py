@@ -37,6 +37,7 @@ async def serve(
                     print(f"UNIUN is at {place.options.url}   (Ctrl-C ends it)", flush=True)
                     if place.options.token is not None:
                         print(f"Open it once with its token: {place.options.way_in}", flush=True)
+                        print("From elsewhere, put this machine's name or address in its place.", flush=True)
                     if show:
                         _show(place.options.way_in)
 

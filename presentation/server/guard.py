@@ -95,7 +95,8 @@ class Guard:
         return None if followed_a_link and not scope["path"].startswith(INTERNAL) else foreign
 
     def _no_process_of_ours(self, scope: Scope) -> Refusal | None:
-        here = is_loopback((scope.get("client") or ("",))[0])
+        client = (scope.get("client") or ("",))[0]
+        here = is_loopback(client) or client == (scope.get("server") or (None,))[0]
         if here and not header(scope, b"origin") and _same(_bearer(scope), self._options.secret):
             return None
         return Refusal(403, "This is for UNIUN's own programs.")
