@@ -71,8 +71,8 @@ class LlamaBackend:
         self.interruptible = not (self._model.is_recurrent() or self._model.is_hybrid())
         if self.interruptible:
             self._context.install_cancel_callback()
-        self._threads = int(params.n_threads)
-        self._governor = ThreadGovernor(self._threads, self._clock)
+        self._threads = (int(params.n_threads), int(params.n_threads_batch))
+        self._governor = ThreadGovernor(int(params.n_threads), self._clock)
         self._batch = llama.LlamaBatch(n_tokens=BATCH_TOKENS, embd=0, n_seq_max=1)
         self._greedy = llama.LlamaSampler(llama.LlamaSamplerChainParams())
         self._greedy.add_greedy()
@@ -100,7 +100,7 @@ class LlamaBackend:
         batch.clear()
         for at, token in enumerate(tokens):
             batch.add(token, position + at, where, want_logits and at == last)
-        self._use_threads(self._governor.threads)
+        self._use_threads(self._governor.threads, self._governor.kept)
         start = self._clock.monotonic()
         try:
             self._context.decode(batch)
@@ -111,10 +111,10 @@ class LlamaBackend:
             raise Interrupted from None
         self._governor.learn(len(tokens), self._clock.monotonic() - start)
 
-    def _use_threads(self, threads: int) -> None:
-        if threads != self._threads:
-            self._context.set_n_threads(threads, threads)
-            self._threads = threads
+    def _use_threads(self, decode: int, prefill: int) -> None:
+        if (decode, prefill) != self._threads:
+            self._context.set_n_threads(decode, prefill)
+            self._threads = (decode, prefill)
 
     def sample(self, sampling: Sampling, position: int) -> int:
         if greedy(sampling):

@@ -2,10 +2,10 @@
 
 from data.clock import Clock
 
-WINDOW = 4
-"""Tokens whose mean is compared."""
+WINDOW = 8
+"""Tokens whose mean without the slowest is compared: one pause is no contention."""
 CLEAR = 0.9
-"""The other number of threads must be this much faster to be kept."""
+"""Fewer threads must be this much faster to be kept; all of them need only be faster: a hiccup is no contention."""
 WORSE = 2.0
 """So many times slower than at the last look: something has changed, try at once."""
 HOLD_S = 1.0
@@ -30,18 +30,23 @@ class ThreadGovernor:
         self._trying = False
         self._hold_s = HOLD_S
         self._try_at = clock.monotonic() + HOLD_S
-        self._sum = 0.0
-        self._count = 0
+        self._window: list[float] = []
+
+    @property
+    def kept(self) -> int:
+        """The number outside of trials: a trial must not slow a prefill chunk of a hundred times its length."""
+        full, fewer = self._numbers
+        return self.threads if not self._trying else fewer if self.threads == full else full
 
     def learn(self, tokens: int, seconds: float) -> None:
         """One evaluation took so long; `threads` may be another afterwards. Prefill chunks vary too much to compare."""
         if tokens != 1 or self._numbers[0] == self._numbers[1]:
             return
-        self._sum += seconds
-        self._count += 1
-        if self._count < WINDOW:
+        self._window.append(seconds)
+        if len(self._window) < WINDOW:
             return
-        mean, self._sum, self._count = self._sum / WINDOW, 0.0, 0
+        mean = (sum(self._window) - max(self._window)) / (WINDOW - 1)
+        self._window.clear()
         if self._trying:
             self._judge(mean)
         else:
@@ -53,7 +58,8 @@ class ThreadGovernor:
 
     def _judge(self, mean: float) -> None:
         self._trying = False
-        if self._held is not None and mean < CLEAR * self._held:
+        margin = 1.0 if self.threads == self._numbers[0] else CLEAR
+        if self._held is not None and mean < margin * self._held:
             self._held, self._hold_s = mean, HOLD_S
         else:
             self._swap()

@@ -207,7 +207,7 @@ class RemoteRunner:
         begun = answer.received if answer.may_continue else ""
         answer.replayed = len(answer.received) - len(begun)
         base = answer.tokens if begun else 0
-        path, body = request(self._remote, job, begun, base, kind)
+        path, body = request(self._remote, job, begun, base, kind, whole=not answer.may_continue)
         finish: FinishReason | None = None
         produced = 0
         async with server.stream(path, body) as lines, aclosing(pieces(lines, server.name)) as stream:

@@ -18,9 +18,13 @@ _SEEDS = 2**31
 
 
 def request(
-    remote: RemoteModel, job: RunnerJob, begun: str, tokens_done: int, kind: str
+    remote: RemoteModel, job: RunnerJob, begun: str, tokens_done: int, kind: str, *, whole: bool
 ) -> tuple[str, dict[str, Any]]:
-    """Path and body. `begun` is the answer's text so far, which the server is to continue."""
+    """Path and body. `begun` is the answer's text so far, which the server is to continue.
+
+    Stop strings are looked for here. The server gets them only if the answer comes as a `whole`: to keep back what may
+    begin one, a server tears tokens apart, and a text that ends inside a token is continued differently.
+    """
     sampling = job.sampling
     body: dict[str, Any] = {
         "model": remote.model,
@@ -36,7 +40,7 @@ def request(
         body["top_k"] = sampling.top_k
     if sampling.min_p:
         body["min_p"] = sampling.min_p
-    if job.stop:
+    if job.stop and whole:
         body["stop"] = list(job.stop)
     if remote.priority:
         body["priority"] = max(0, job.tier)

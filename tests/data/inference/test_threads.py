@@ -52,7 +52,7 @@ def test_contention_is_answered_within_two_windows_and_for_as_long_as_it_lasts()
 def test_contention_from_the_very_start_is_noticed_too() -> None:
     clock = HandClock()
     governor = ThreadGovernor(2, clock)
-    decode(governor, clock, contended, 5)
+    decode(governor, clock, contended, 3)
     assert governor.threads == 1
 
 
@@ -81,3 +81,40 @@ def test_of_many_threads_a_quarter_is_given_up() -> None:
         clock.seconds += 1
         governor.learn(1, 1.0)
     assert governor.threads == 6
+
+
+def test_prefill_has_no_part_in_a_trial() -> None:
+    clock = HandClock()
+    governor = ThreadGovernor(2, clock)
+    seen = set()
+    for _ in range(2000):
+        took = quiet(governor.threads)
+        clock.seconds += took
+        governor.learn(1, took)
+        seen.add((governor.threads, governor.kept))
+    assert seen == {(2, 2), (1, 2)}
+
+
+def test_a_hiccup_does_not_cost_the_threads_for_long() -> None:
+    clock = HandClock()
+    governor = ThreadGovernor(2, clock)
+
+    def hardly_slower_alone(threads: int) -> float:
+        return 0.0122 if threads == 2 else 0.0128
+
+    decode(governor, clock, hardly_slower_alone, 60)
+    for _ in range(3 * WINDOW):
+        governor.learn(1, contended(governor.threads))
+    assert governor.threads == 1
+    decode(governor, clock, hardly_slower_alone, 3)
+    assert decode(governor, clock, hardly_slower_alone, 60) > 0.95
+
+
+def test_a_pause_in_one_token_changes_nothing() -> None:
+    clock = HandClock()
+    governor = ThreadGovernor(2, clock)
+    decode(governor, clock, quiet, 60)
+    for token in range(100 * WINDOW):
+        took = 0.06 if token % WINDOW == 3 else quiet(governor.threads)
+        governor.learn(1, took)
+        assert governor.threads == 2
