@@ -9,6 +9,7 @@ from data.scheduling import events as ev
 from data.scheduling.events import Record
 from data.scheduling.inspection import check
 from data.scheduling.jobs import JobSpec
+from data.scheduling.recording import is_recording, read_recording
 from data.scheduling.scenario import Scenario, ScenarioEvent, parse_scenario
 from data.scheduling.scheduler import InferenceScheduler
 from data.scheduling.simulated_engine import Run, SimulatedJob
@@ -27,6 +28,8 @@ class ScenarioSimulator:
     """Implements `Simulator`."""
 
     def simulate(self, text: str, filename: str) -> SimulationReport:
+        if is_recording(text):
+            return read_recording(text, filename)
         simulation = Simulation(parse_scenario(text, filename))
         simulation.run()
         return simulation.report()
