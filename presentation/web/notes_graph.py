@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from nicegui import ui
-from nicegui.events import EChartPointClickEventArguments, GenericEventArguments
+from nicegui.elements.mixins.text_element import TextElement
+from nicegui.events import GenericEventArguments
 
 from domain.entities.knowledge import Concept, Neighbourhood, Relation
 from presentation.web.notes_about import concept_query
@@ -50,8 +51,7 @@ class GraphPage:
             ):
                 select.props["aria-label"] = "Manas"
                 for value, shown in (("", "All notes"), *((each.id, each.name) for each in manases)):
-                    with ui.element("option") as option:
-                        plain(shown)
+                    option = TextElement(tag="option", text=shown)
                     option.props["value"] = value
                     if manas is not None and value == manas.id:
                         option.props("selected")
@@ -101,10 +101,10 @@ class GraphPage:
                 self._zoom_button("Zoom out", "remove", 1 / 1.4)
         with ui.element("div").classes("u-graph-area"):
             # Screen readers and keys have the list below, which says the same.
-            self._chart = ui.echart(
-                _options(self._graph, types), on_point_click=self._clicked, renderer="svg"
-            )
+            self._chart = ui.echart(_options(self._graph, types), renderer="svg")
             self._chart.classes("u-graph").props("aria-hidden=true")
+            # NiceGUI's own event for a point wants a value, which a node of a graph has not.
+            self._chart.on("componentClick", self._clicked, ["data"])
             self._detail = ui.element("aside").classes("u-card u-stack u-graph-detail")
             self._detail.props('aria-label="Concept" role=region aria-live=polite')
             with self._detail:
@@ -161,8 +161,9 @@ class GraphPage:
     def _use_manas(self, event: GenericEventArguments) -> None:
         ui.navigate.to(f"/notes/graph?manas={str(event.args or '')[:200]}" if event.args else "/notes/graph")
 
-    async def _clicked(self, event: EChartPointClickEventArguments) -> None:
-        chosen = event.data.get("id") if isinstance(event.data, dict) else None
+    async def _clicked(self, event: GenericEventArguments) -> None:
+        data = event.args.get("data") if isinstance(event.args, dict) else None
+        chosen = data.get("id") if isinstance(data, dict) else None
         for concept in self._graph.concepts:
             if concept.id == chosen:
                 await self._show(concept)

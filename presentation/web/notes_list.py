@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 from nicegui.element import Element
+from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import GenericEventArguments
 
 from domain.entities.note import Manas, NoteLine, SearchHit, SearchMode, SearchResult
@@ -101,8 +102,7 @@ class NotesList:
         ):
             select.props["aria-label"] = label
             for value, shown in (("", everything), *choices):
-                with ui.element("option") as option:
-                    plain(shown)
+                option = TextElement(tag="option", text=shown)
                 option.props["value"] = value
                 if value == chosen:
                     option.props("selected")
@@ -185,7 +185,7 @@ class NotesList:
         known = {hit.note_id for hit in words}
         near = [hit for hit in meaning.hits if hit.note_id not in known and hit.score >= NEAR]
         later = f"; {_counted(meaning.waiting)} cannot be compared by meaning yet" if meaning.waiting else ""
-        self._said.text = f"{found}, {len(near)} more close in meaning{later}"
+        self._said.text = f"{found}{f', {len(near)} more close in meaning' if near else ''}{later}"
         with self._below:
             self._draw_near(near, nothing=not words and not near)
 

@@ -1,0 +1,283 @@
+"""Notes in a browser: the list, Manases, import, and the picture of the concepts."""
+
+import io
+import re
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from dependency_injector.containers import DeclarativeContainer
+from playwright.sync_api import FilePayload, Page, expect
+from sqlalchemy import text
+
+from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
+from domain.entities.note import Note, hash_content
+from tests.presentation.web.conftest import Desk, Server, Start
+
+MANY = 5_000
+PAINT_MS = 1_000
+HOSTILE = "<img src=x onerror=alert(1)> \x1b[31mred\x1b[0m <b>bold</b>"
+
+
+async def library(container: DeclarativeContainer) -> None:
+    """Five thousand notes, nothing of which is to be read or embedded, and a small graph."""
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    notes = [_note(number, at + timedelta(minutes=number)) for number in range(MANY)]
+    await container.note_repository().save(notes, extract=False)
+    controller = container.notes_controller()
+    await controller.add("Salix likes wet ground.", title="Willow", tags=["tree"])
+    await controller.add("Pollen for bees.", title=HOSTILE, tags=["tree/young"])
+    manas = await container.manas_controller().create("Trees")
+    await container.manas_controller().add(manas.id, [], tag="tree")
+    willow = (await controller.show("Willow")).note
+    await container.knowledge_repository().assert_extraction(
+        willow.id,
+        willow.content_hash,
+        Extraction(
+            concepts=(
+                ConceptClaim(name="Willow", type="plant"),
+                ConceptClaim(name="<b>Water</b>", type="matter"),
+            ),
+            relations=(RelationClaim(source="Willow", verb="drinks", target="<b>Water</b>"),),
+            summary="A tree.",
+        ),
+    )
+    await container.database().write(
+        lambda session: session.connection().execute(text("DELETE FROM pending_vector")) and None
+    )
+
+
+def _note(number: int, at: datetime) -> Note:
+    title, body = f"Note {number}", f"Body of number {number} with some words about rivers.\n" * 5
+    return Note(
+        id=f"many{number:05}",
+        title=title,
+        text=body,
+        tags=("bulk",),
+        created_at=at,
+        changed_at=at,
+        content_hash=hash_content(title, body, ("bulk",)),
+    )
+
+
+@pytest.fixture(scope="module")
+def server(start: Start) -> Server:
+    return start(seed=library)
+
+
+def names(page: Page) -> list[str]:
+    return page.get_by_role("list", name="Notes").locator(".u-note-name").all_inner_texts()
+
+
+def search(page: Page, words: str) -> None:
+    box = page.get_by_role("searchbox", name="Search notes by words and meaning")
+    box.fill("")
+    box.press_sequentially(words)
+
+
+def test_five_thousand_notes_are_painted_within_a_second(desk: Desk) -> None:
+    page = desk.open("/notes")
+    measured = []
+    for _ in range(5):
+        page.goto("/notes", wait_until="commit")
+        page.wait_for_function("document.querySelectorAll('.u-note-row').length === 50", polling="raf")
+        measured.append(page.evaluate("performance.now()"))
+    assert min(measured) <= PAINT_MS, measured
+    expect(page.get_by_role("status").filter(has_text="of 5,002")).to_have_text("1–50 of 5,002")
+    page.get_by_role("button", name="Older").click()
+    expect(page.get_by_text("51–100 of 5,002")).to_be_visible()
+    assert len(names(page)) == 50
+    assert page.url.endswith("/notes?start=50")
+    page.reload()
+    expect(page.get_by_text("51–100 of 5,002")).to_be_visible()
+    page.get_by_role("button", name="Newer").click()
+    expect(page.get_by_role("button", name="Newer")).to_be_disabled()
+
+
+def test_notes_are_found_as_one_types_and_narrowed(desk: Desk) -> None:
+    page = desk.open("/notes")
+    search(page, "number 4711")
+    expect(page.locator(".u-note-row")).to_have_count(1)
+    expect(page.get_by_role("status").filter(has_text="with these words")).to_contain_text("1 note")
+    expect(page.get_by_role("searchbox", name="Search notes")).to_have_value("number 4711")
+    page.get_by_label("Tag", exact=True).select_option("tree")
+    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+    search(page, "salix")
+    expect(page.get_by_role("link", name="Willow")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("link", name="Willow")).to_be_visible()
+    page.get_by_label("Tag", exact=True).select_option("")
+    page.get_by_role("searchbox", name="Search notes").fill("")
+    page.get_by_label("Manas").select_option(label="Trees (2)")
+    expect(page.locator(".u-note-row")).to_have_count(2)
+
+
+def test_a_title_is_nothing_but_text(desk: Desk) -> None:
+    page = desk.open("/notes?tag=tree")
+    row = page.locator(".u-note-row", has_text="bold")
+    expect(row.locator(".u-note-name")).to_have_text("<img src=x onerror=alert(1)> [31mred [0m <b>bold</b>")
+    assert page.locator(".u-note-row img, .u-note-row b").count() == 0
+
+
+def test_a_note_is_made_and_deleted(desk: Desk) -> None:
+    page = desk.open("/notes")
+    other = desk.open("/notes")
+    page.get_by_role("button", name="New note").click()
+    page.wait_for_url(re.compile(r"/notes/[0-9a-f]+"))
+    page.get_by_label("Title").fill("Short lived")
+    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    expect(other.get_by_role("link", name="Short lived")).to_be_visible()
+    other.get_by_role("button", name="Delete Short lived").click()
+    expect(other.get_by_role("dialog")).to_contain_text("goes for good")
+    other.get_by_role("button", name="Cancel").click()
+    expect(other.get_by_role("dialog")).to_be_hidden()
+    other.get_by_role("button", name="Delete Short lived").click()
+    other.get_by_role("button", name="Delete", exact=True).click()
+    expect(other.get_by_role("link", name="Short lived")).to_be_hidden()
+    expect(page.get_by_text("the note was deleted elsewhere")).to_be_visible()
+
+
+def test_a_note_that_was_only_begun_leaves_nothing(desk: Desk) -> None:
+    page = desk.open("/notes")
+    page.get_by_role("button", name="New note").click()
+    page.wait_for_url(re.compile(r"/notes/[0-9a-f]+"))
+    page.get_by_label("Title").wait_for()
+    page.goto("/notes")
+    # The page that was left is given up after a while.
+    expect(page.get_by_text("1–50 of 5,002")).to_be_visible(timeout=30_000)
+
+
+def test_manases(desk: Desk) -> None:
+    page = desk.open("/notes/manases")
+    page.get_by_role("textbox", name="Name of a new Manas").fill("Rivers <b>")
+    page.keyboard.press("Enter")
+    row = page.get_by_role("listitem").filter(has_text="Rivers <b>")
+    expect(row).to_contain_text("0 notes")
+    row.get_by_role("button", name="Notes by tag").click()
+    page.get_by_role("combobox", name="Tag").fill("tree/young")
+    page.get_by_role("option", name="#tree/young").click()
+    page.get_by_role("button", name="Put them in").click()
+    expect(row).to_contain_text("1 note")
+    row.get_by_role("button", name="Rename").click()
+    page.get_by_role("textbox", name="Name", exact=True).fill("Trees")
+    page.get_by_role("button", name="Rename", exact=True).last.click()
+    expect(page.get_by_text("There is a Manas Trees already")).to_be_visible()
+    page.get_by_role("textbox", name="Name", exact=True).fill("Young")
+    page.keyboard.press("Enter")
+    young = page.get_by_role("listitem").filter(has_text="Young")
+    young.get_by_role("link", name="Young").click()
+    expect(page.locator(".u-note-row")).to_have_count(1)
+    page.get_by_role("button", name=re.compile("Take .* out of Young")).click()
+    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+    page.goto("/notes/manases")
+    page.get_by_role("button", name="Delete Young").click()
+    page.get_by_role("button", name="Delete", exact=True).last.click()
+    expect(young).to_be_hidden()
+
+
+def packed(members: dict[str, str]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def sent(name: str, data: bytes) -> FilePayload:
+    return FilePayload(name=name, mimeType="application/octet-stream", buffer=data)
+
+
+def test_a_folder_is_imported_and_odd_files_are_named(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("# From a folder\n\n#imported")
+    (tmp_path / "bad\x1b.md").write_bytes(b"\0\1\2")
+    page = desk.open("/notes/import")
+    page.get_by_role("button", name="Import folder").click()
+    expect(page.get_by_text("Type the path of a folder first")).to_be_visible()
+    path = page.get_by_role("textbox", name="Path of the folder")
+    path.fill(str(tmp_path / "none"))
+    path.press("Enter")
+    expect(page.get_by_text("does not exist")).to_be_visible()
+    page.get_by_role("button", name="Close", exact=True).first.click()
+    path.fill(str(tmp_path))
+    page.get_by_role("button", name="Import folder").click()
+    expect(page.get_by_text("1 new")).to_be_visible()
+    expect(page.get_by_role("list", name="Odd files")).to_contain_text("bad�.md")
+    page.get_by_role("link", name="See the notes").click()
+    expect(page.get_by_role("link", name="From a folder")).to_be_visible()
+
+
+def test_files_and_archives_are_uploaded_and_a_bomb_is_refused(desk: Desk) -> None:
+    page = desk.open("/notes/import")
+    chooser = page.locator("input[type=file]")
+    vault = packed({"a/Vault note.md": "in a vault", "../out.md": "no"})
+    chooser.set_input_files([sent("vault.zip", vault), sent("Loose note.md", b"loose")])
+    expect(page.get_by_text("2 new")).to_be_visible()
+    expect(page.get_by_role("list", name="Odd files")).to_contain_text("../out.md")
+    page.get_by_role("button", name="Close", exact=True).click()
+    bomb = packed({f"{number}.md": "0" * 9_000_000 for number in range(60)})
+    assert len(bomb) < 1_000_000
+    chooser.set_input_files([sent("bomb.zip", bomb)])
+    expect(page.get_by_text("holds more than 500 MB")).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Close", exact=True).click()
+    chooser.set_input_files([sent("picture.png", b"x")])
+    expect(page.get_by_text("These files were not taken")).to_be_visible()
+
+
+def test_more_than_a_usual_request_can_be_uploaded(desk: Desk) -> None:
+    page = desk.open("/notes/import")
+    large = packed({"One.md": "large"}) + b"\0" * 12_000_000
+    page.locator("input[type=file]").set_input_files([sent("large.zip", large)])
+    expect(page.get_by_role("heading", name="Nothing more was imported")).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Close", exact=True).click()
+
+
+def test_a_long_import_shows_how_far_it_is_and_can_be_cancelled(desk: Desk, tmp_path: Path) -> None:
+    for number in range(4_000):
+        (tmp_path / f"{number}.md").write_text(f"note {number} about nothing " * 300)
+    page = desk.open("/notes/import")
+    path = page.get_by_role("textbox", name="Path of the folder")
+    path.fill(str(tmp_path))
+    path.press("Enter")
+    expect(page.get_by_text("of 4,000")).to_be_visible(timeout=30_000)
+    elsewhere = desk.open("/notes/import")
+    expect(elsewhere.get_by_role("progressbar", name="Import")).to_be_visible()
+    elsewhere.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("heading", name="Cancelled")).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Close", exact=True).click()
+
+
+def test_the_picture_of_the_concepts_and_its_list(desk: Desk) -> None:
+    page = desk.open("/notes/graph")
+    expect(page.get_by_text("2 concepts, 1 relations")).to_be_visible()
+    expect(page.locator(".u-graph svg")).to_be_visible()
+    page.locator(".u-graph text", has_text="Willow").wait_for()
+    page.get_by_text("The same as a list").click()
+    page.get_by_role("button", name="<b>Water</b>").click()
+    detail = page.get_by_role("region", name="Concept")
+    expect(detail).to_contain_text("Willow drinks <b>Water</b>")
+    expect(detail.get_by_role("link", name="Willow")).to_be_visible()
+    box = page.locator(".u-graph text", has_text="Willow").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] - 14, box["y"] + box["height"] / 2)
+    expect(detail.get_by_role("heading", name="Willow")).to_be_visible()
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_function(
+        "(x) => Math.abs([...document.querySelectorAll('.u-graph text')].find((e) => e.textContent === 'Willow')"
+        ".getBoundingClientRect().x - x) > 1",
+        arg=box["x"],
+    )
+    detail.get_by_role("link", name="Willow").click()
+    expect(page.get_by_label("Title")).to_have_value("Willow")
+    page.goto("/notes/graph?name=nothing")
+    expect(page.get_by_role("heading", name="Nothing is called “nothing”")).to_be_visible()
+
+
+def test_a_link_leads_to_its_note_or_offers_to_write_it(desk: Desk) -> None:
+    page = desk.open("/notes/find?name=willow.md")
+    expect(page.get_by_label("Title")).to_have_value("Willow")
+    page.goto("/notes/find?name=Poplar")
+    page.get_by_role("button", name="Write it").click()
+    expect(page.get_by_label("Title")).to_have_value("Poplar")
+    page.goto("/notes/absent")
+    expect(page.get_by_role("heading", name="This page cannot be shown")).to_be_visible()
