@@ -51,6 +51,7 @@ class DeckTable:
     def __init__(self, site: Site, scope: str) -> None:
         self._site = site
         self._nataraj = site.faces.nataraj
+        self._client = ui.context.client
         self._scope = scope
         self._deck: Deck | None = None
         self._work = DeckWork()
@@ -102,7 +103,8 @@ class DeckTable:
             pass  # another page was faster
         except UniunError as error:
             self._drawn = None
-            tell_error(error)
+            with self._client:
+                tell_error(error)
         self._site.changes.tell("cards")
         await self.look()
         left = len(self._deck.cards) if self._deck is not None else 0
@@ -110,7 +112,11 @@ class DeckTable:
 
     def help(self) -> None:
         """The keys."""
-        with ui.dialog(value=True) as dialog, ui.card().props('role=document aria-label="Keys"'):
+        with (
+            self._client,
+            ui.dialog(value=True) as dialog,
+            ui.card().props('role=document aria-label="Keys"'),
+        ):
             with ui.element("h2"):
                 plain("Keys")
             with ui.element("dl").classes("u-keys"):
@@ -129,7 +135,7 @@ class DeckTable:
         if not cards:
             return
         sources = await self._sources(cards[0])
-        with ui.dialog(value=True) as dialog, ui.card().classes("u-deck-notes"):
+        with self._client, ui.dialog(value=True) as dialog, ui.card().classes("u-deck-notes"):
             with ui.element("h2"):
                 plain("Notes that this card joins")
             for note_id, title, text in sources:
@@ -230,12 +236,10 @@ class DeckTable:
         scope, nataraj = self._scope, self._nataraj
         errand = self._site.errands.begin(f"deck/{scope}", lambda tell: nataraj.fill(scope, 2, tell))
         assert errand.task is not None
-        client = ui.context.client
 
         def done(_: object) -> None:
-            if errand.error is not None and not client._deleted:
-                with client:
-                    tell_error(errand.error)
+            if errand.error is not None:
+                self._client.safe_invoke(lambda: tell_error(errand.error or RuntimeError()))
 
         errand.task.add_done_callback(done)
 

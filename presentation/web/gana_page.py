@@ -37,8 +37,7 @@ async def _draw(site: Site, gana: Gana | None) -> None:
     site.enter_surface(LlmTaskKind.GANA, gana_id)
     with heading(gana.draft.name if gana is not None else "New Gana"):
         link_button("All Ganas", "/ganas").props("flat")
-    if gana is not None:
-        GanaState(site, gana)
+    state = GanaState(site, gana) if gana is not None else None
     manases = await site.faces.manases.list()
     models = [model.name for model in site.faces.models.shelf().installed]
     with ui.element("div").classes("u-two"):
@@ -61,6 +60,8 @@ async def _draw(site: Site, gana: Gana | None) -> None:
             await runs.look()
             site.changes.on("ganas", runs.look)
             ui.timer(_LOOK_S, runs.look)
+    if state is not None:
+        state.follow()
 
 
 class GanaDesk:
@@ -114,7 +115,10 @@ class GanaState:
         self._place = ui.element("div").classes("u-row u-wrap")
         self._line = ui.label("").classes("u-muted u-small u-number").props("role=status")
         self._show(gana)
-        site.changes.on("ganas", self.look)
+
+    def follow(self) -> None:
+        """From now on. Timers come last on a page: they wait for its connection, and then it is sent as far as it is."""
+        self._site.changes.on("ganas", self.look)
         ui.timer(_LOOK_S, self.look)
         ui.timer(_PROGRESS_S, self._progress)
 

@@ -42,7 +42,7 @@ class GanaPreview:
             self._stop.props("no-caps outline").classes("u-button").set_visibility(False)
         self._state = ui.label("").classes("u-muted u-small u-number").props("role=status")
         self._shown = ui.label("").classes("u-preline u-preview-text").props('aria-label="What it wrote"')
-        self._timer = ui.timer(_DRAW_S, self._draw, active=False)
+        self._timer: ui.timer | None = None
         ui.context.client.on_delete(self.stop)
 
     def begin(self) -> None:
@@ -53,7 +53,7 @@ class GanaPreview:
         self._shown.text = ""
         self._begin.disable()
         self._stop.set_visibility(True)
-        self._timer.active = True
+        self._timer = ui.timer(_DRAW_S, self._draw)
         self._task = asyncio.create_task(self._run())
 
     def stop(self) -> None:
@@ -94,7 +94,8 @@ class GanaPreview:
         self._shown.text = self._text
 
     def _end(self, words: str) -> None:
-        self._timer.active = False
+        if self._timer is not None:
+            self._timer.cancel()
         self._shown.text = self._text
         self._state.text = words
         self._stop.set_visibility(False)

@@ -35,6 +35,7 @@ class TriggerField:
             ui.input("When it runs", value=before or "", placeholder="every day at 8:00", on_change=self.read)
             .props("outlined stack-label debounce=250 autocomplete=off")
             .classes("u-bar")
+            .without_auto_validation()  # or what is read below would be wiped again
         )
         self._meaning = ui.element("p").classes("u-field-help").props("role=status")
         tomorrow = ganas.now().astimezone().date() + timedelta(days=1)

@@ -52,26 +52,31 @@ def stop(site: Site, gana_id: str) -> None:
 
 async def switch(site: Site, gana: Gana, *, on: bool) -> None:
     """On or off, and when it will run."""
-    ganas = site.faces.ganas
+    client = ui.context.client
     try:
-        changed = await ganas.enable(gana.id, on=on)
+        changed = await site.faces.ganas.enable(gana.id, on=on)
     except UniunError as error:
-        tell_error(error)
+        with client:
+            tell_error(error)
     else:
-        tell(f"{changed.draft.name} is {'on' if on else 'off'}.")
+        with client:
+            tell(f"{changed.draft.name} is {'on' if on else 'off'}.")
     site.changes.tell("ganas")
 
 
 async def delete(site: Site, gana: Gana) -> bool:
     """After asking."""
+    client = ui.context.client
     text = "Its log goes too. The notes that it wrote stay."
     if not await confirm(f"Delete {gana.draft.name}?", text, "Delete"):
         return False
     try:
         await site.faces.ganas.remove(gana.id)
     except UniunError as error:
-        tell_error(error)
+        with client:
+            tell_error(error)
         return False
-    tell(f"{gana.draft.name} is deleted.")
+    with client:
+        tell(f"{gana.draft.name} is deleted.")
     site.changes.tell("ganas")
     return True

@@ -38,6 +38,7 @@ class ModelsShelf:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._models = site.faces.models
+        self._client = ui.context.client
         self._drawn: object = None
         self._lines: dict[str, ui.label] = {}
         self._bars: dict[str, ui.linear_progress] = {}
@@ -193,9 +194,7 @@ class ModelsShelf:
         except UniunError as error:
             tell_error(error)
             return
-        self._site.changes.tell("models")
-        scheduler, client = self._site.faces.scheduler, ui.context.client
-
+        scheduler = self._site.faces.scheduler
         for other in self._lines:
             if other != name:
                 self._site.errands.cancel(_SWITCH + other)
@@ -204,21 +203,26 @@ class ModelsShelf:
 
         def done(_: object) -> None:
             if errand.error is not None:
-                client.safe_invoke(lambda: tell_error(errand.error or RuntimeError()))
+                self._client.safe_invoke(lambda: tell_error(errand.error or RuntimeError()))
 
         errand.task.add_done_callback(done)
+        self._site.changes.tell("models")  # last: it draws the button anew that this was called by
 
     async def _remove(self, model: InstalledModel) -> None:
-        asked = f"{size(model.size_bytes)} become free. It can be fetched again, unless it is your own; your own files stay."
+        asked = (
+            f"{size(model.size_bytes)} become free. It can be fetched again; a model of your own is only forgotten, "
+            "its files stay."
+        )
         if not await confirm(f"Remove {model.name}?", asked, "Remove"):
             return
-        try:
-            freed = self._models.remove(model.name)
-        except UniunError as error:
-            tell_error(error)
-            return
-        tell(f"{model.name} is removed; {size(freed)} are free again.")
-        self._site.changes.tell("models")
+        with self._client:
+            try:
+                freed = self._models.remove(model.name)
+            except UniunError as error:
+                tell_error(error)
+                return
+            tell(f"{model.name} is removed; {size(freed)} are free again.")
+            self._site.changes.tell("models")
 
 
 def _too_large() -> None:

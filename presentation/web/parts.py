@@ -55,8 +55,12 @@ def section(title: str) -> Element:
 
 
 async def confirm(title: str, text: str, yes: str) -> bool:
-    """Asks before something that cannot be undone."""
-    with ui.dialog(value=True) as dialog, ui.card().classes("u-stack u-dialog"):
+    """Asks before something that cannot be undone.
+
+    The question belongs to the page and not to the row with the button: that may be drawn anew meanwhile. So what the
+    caller does afterwards must say on which page (`with client:`).
+    """
+    with ui.context.client, ui.dialog(value=True) as dialog, ui.card().classes("u-stack u-dialog"):
         with ui.element("h2"):
             plain(title)
         with ui.element("p"):

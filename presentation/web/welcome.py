@@ -141,7 +141,7 @@ class _Ways:
                 ):
                     self._samples = button("Load them", on_click=self._import_samples)
                 with _way("chat_bubble_outline", "Just chat", "Ask anything. Notes can come later."):
-                    main_button("Ask something", on_click=_to_composer)
+                    button("Ask something", on_click=_to_composer)
             self._state = ui.element("div").props("role=status")
         self._look()
         ui.timer(_LOOK_S, self._look)

@@ -1,0 +1,96 @@
+"""Settings in a browser: what can be tuned, copies of everything, and how the installation is."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from presentation.web.settings_rows import SETTINGS
+from tests.presentation.web.conftest import Desk, Server, Start
+from tests.presentation.web.sample import fill
+
+
+@pytest.fixture(scope="module")
+def server(start: Start) -> Server:
+    return start(seed=fill)
+
+
+def test_a_setting_is_kept_and_holds_from_the_next_start(server: Server, desk: Desk) -> None:
+    page = desk.open("/settings")
+    share = page.get_by_label("Share of the time for reading notes, %")
+    row = page.locator(".u-setting").filter(has_text="Share of the time for reading notes")
+    expect(row).to_contain_text("Default: 60 %")
+    share.fill("150")
+    share.press("Enter")
+    expect(row).to_contain_text("This was not kept")
+    share.fill("many")
+    share.press("Tab")
+    expect(row).to_contain_text("Write a number")
+    share.fill("40")
+    share.press("Tab")
+    expect(row).to_contain_text("Now 60 %. Holds after UNIUN is started again.")
+    file = server.data_dir / "preferences.json"
+    assert json.loads(file.read_text()) == {"extract_share": 0.4}
+    server.restart()
+    page = desk.open("/settings")
+    row = page.locator(".u-setting").filter(has_text="Share of the time for reading notes")
+    expect(page.get_by_label("Share of the time for reading notes, %")).to_have_value("40")
+    expect(row).not_to_contain_text("Now ")
+    page.get_by_label("Share of the time for reading notes, %").fill("")
+    page.get_by_label("Share of the time for reading notes, %").press("Enter")
+    expect(row).to_contain_text("Now 40 %.")
+    assert json.loads(file.read_text()) == {}
+    desk.complaints.clear()  # of the connection that was lost
+
+
+def test_the_theme_is_chosen_by_keyboard(desk: Desk) -> None:
+    page = desk.open("/settings")
+    page.get_by_role("radio", name="Dark").focus()
+    page.keyboard.press("Space")
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    page.reload()
+    expect(page.get_by_role("radio", name="Dark")).to_be_checked()
+
+
+def test_copies_of_everything(server: Server, desk: Desk, tmp_path: Path) -> None:
+    page = desk.open("/settings")
+    page.get_by_role("button", name="Back up now").click()
+    expect(page.get_by_text("The backup is there:")).to_contain_text(str(server.data_dir / "backups"))
+    assert len(list((server.data_dir / "backups").glob("uniun-*.db"))) == 1
+    page.get_by_role("button", name="Export").click()
+    expect(page.get_by_text("Write where the export is to go.")).to_be_visible()
+    page.get_by_label("Folder to export to").fill(str(tmp_path / "out"))
+    page.get_by_role("button", name="Export").click()
+    expect(page.get_by_text("Exported:")).to_be_visible()
+    assert list((tmp_path / "out").rglob("Willow*.md"))
+    page.get_by_role("button", name="Export").click()
+    expect(page.locator(".u-banner.u-bad")).to_contain_text(str(tmp_path / "out"))
+
+
+def test_how_the_installation_is(desk: Desk) -> None:
+    page = desk.open("/settings")
+    expect(page.get_by_text("It is not installed.")).to_be_visible()
+    page.get_by_role("button", name="Look for problems").click()
+    findings = page.locator(".u-findings")
+    expect(findings).to_contain_text("Python:")
+    expect(findings).to_contain_text("engine:", timeout=60_000)
+    expect(page.get_by_role("button", name="Look for problems")).to_be_enabled(timeout=60_000)
+
+
+def test_without_a_desktop_the_folder_is_named(server: Server, desk: Desk) -> None:
+    page = desk.open("/settings")
+    expect(page.get_by_text(str(server.data_dir), exact=True)).to_be_visible()
+    page.get_by_role("button", name="Open the folder").click()
+    expect(page.get_by_role("alert").filter(has_text="no desktop here")).to_be_visible()
+
+
+def test_what_is_shown_and_what_is_stored() -> None:
+    by_field = {setting.field: setting for setting in SETTINGS}
+    assert by_field["kv_budget_bytes"].shown(640 << 20) == "640"
+    assert by_field["kv_budget_bytes"].stored("1,024") == 1 << 30
+    assert by_field["extract_share"].shown(0.6) == "60"
+    assert by_field["extract_share"].stored("55") == pytest.approx(0.55)
+    assert by_field["threads"].stored(" ") is None
+    with pytest.raises(ValueError, match="float"):
+        by_field["threads"].stored("two")
