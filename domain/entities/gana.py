@@ -7,7 +7,7 @@ from pydantic import Field, HttpUrl, field_validator, model_validator
 
 from domain.entities.entity import Entity
 from domain.entities.llm import GenerationEvent
-from domain.entities.note import MAX_TAG_CHARACTERS, normal_tag
+from domain.entities.note import MAX_TAG_CHARACTERS, clean_title, normal_tag
 
 TriggerMode = Literal["recurring", "one_shot"]
 MissedRuns = Literal["skip", "latest", "all"]
@@ -58,6 +58,15 @@ class GanaDraft(Entity):
     missed_runs: MissedRuns = "latest"
     agentic: bool = False
     """May call tools over the graph, at most four rounds."""
+
+    @field_validator("name")
+    @classmethod
+    def _one_line(cls, name: str) -> str:
+        """As it can be shown, and typed to find it again."""
+        shown = clean_title(name)
+        if not shown:
+            raise ValueError("a name needs a character that can be seen")
+        return shown
 
     @field_validator("input_tag", "output_tag")
     @classmethod

@@ -4,9 +4,11 @@ import random
 import tempfile
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from sqlmodel import Session
 
 from data.clock import Clock
 from data.database.session import Database, sqlite_url
@@ -15,9 +17,11 @@ from data.identity import RandomIdentities
 from data.importing.folder import FolderImporter
 from data.markdown.parser import MarkdownNoteParser
 from data.note_changes import LocalNoteChanges
+from data.repositories.graph import assert_all
 from data.repositories.knowledge import SqlKnowledgeRepository
 from data.repositories.notes import SqlNoteRepository
 from data.repositories.vectors import SqlVectorRepository
+from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
 from domain.usecases.retrieval import RetrieveContextUseCase
 from domain.usecases.search import SearchNotesUseCase
 from tests.bench.figures import Figure, Report, at_least, at_most, percentile, spread
@@ -27,6 +31,8 @@ from tests.vaults import make_vault
 SIZES, QUICK_SIZES = (500, 5_000, 50_000), (20, 40, 80)
 """The middle one has goals."""
 QUESTIONS = 40
+WORDS = ("river", "memory", "Straße", "winter", "history", "日記")
+_BATCH = 500
 BUDGET_TOKENS = 1_000
 
 
@@ -87,13 +93,12 @@ async def _measure(setting: Setting, size: int) -> _Library:
             while waiting := await vectors.waiting(500):
                 for note_id, content_hash, text in waiting:
                     await vectors.store(note_id, content_hash, await embedder.embed(text))
+            await _fill_graph(database, await notes.note_ids(None))
             search = SearchNotesUseCase(notes, vectors, embedder)
             retrieve = RetrieveContextUseCase(embedder, vectors, notes, SqlKnowledgeRepository(database))
             chance = random.Random(1)
             for _ in range(setting.count(QUESTIONS)):
-                question = " ".join(
-                    chance.sample(("river", "memory", "Straße", "winter", "history", "日記"), 2)
-                )
+                question = " ".join(chance.sample(WORDS, 2))
                 asks: dict[str, Awaitable[object]] = {
                     "search by words": search(question),
                     "search by meaning": search(question, mode="meaning"),
@@ -102,6 +107,28 @@ async def _measure(setting: Setting, size: int) -> _Library:
                 for name, asked in asks.items():
                     library.waits.setdefault(name, []).append(await _seconds(clock, asked))
     return library
+
+
+async def _fill_graph(database: Database, note_ids: Sequence[str]) -> None:
+    """Six concepts a note: a few that very many notes name, and many that few do, as in any library."""
+    chance = random.Random(2)
+    rare = [f"{chance.choice(WORDS)} {number}" for number in range(20 + len(note_ids) // 3)]
+
+    def fill(session: Session, batch: Sequence[str]) -> None:
+        for note_id in batch:
+            common = [rare[min(len(rare) - 1, int(chance.paretovariate(0.5)))] for _ in range(4)]
+            names = list(dict.fromkeys([*common, *chance.sample(rare, 2), chance.choice(WORDS)]))
+            relations = tuple(
+                RelationClaim(source=source, verb="leads to", target=target)
+                for source, target in pairwise(names)
+            )
+            concepts = tuple(ConceptClaim(name=name) for name in names)
+            summary = f"A note about {', '.join(names)}."
+            assert_all(session, note_id, Extraction(concepts=concepts, relations=relations, summary=summary))
+
+    for start in range(0, len(note_ids), _BATCH):
+        batch = note_ids[start : start + _BATCH]
+        await database.write(lambda session, batch=batch: fill(session, batch))  # type: ignore[misc]
 
 
 class _RandomEmbedder:

@@ -166,3 +166,9 @@ def test_tags_are_looked_for_as_notes_have_them(tag: str | None, normal: str | N
 def test_what_is_no_tag_is_refused(tag: str) -> None:
     with pytest.raises(ValidationError, match="tag"):
         GanaDraft(name="g", task="t", output_tag=tag)
+
+
+def test_a_name_is_one_line_that_can_be_typed_again() -> None:
+    assert GanaDraft(name=" my\x1b[31m\nweek ", task="t").name == "my [31m week"
+    with pytest.raises(ValidationError, match="can be seen"):
+        GanaDraft(name="\u200b\x07", task="t")
