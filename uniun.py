@@ -179,6 +179,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         )
 
         send_chat = providers.Factory(llm.SendChatStreamUseCase, dispatcher, store)
+        read_ahead = providers.Factory(llm.ReadAheadUseCase, dispatcher, store)
         generate = providers.Factory(llm.GenerateOneShotUseCase, dispatcher, store)
         # One for all, so that it knows who else looks.
         set_foreground = providers.Singleton(scheduler.SetForegroundKindUseCase, dispatcher)
@@ -276,6 +277,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             answer=providers.Factory(
                 chat.AnswerUseCase,
                 send_chat,
+                read_ahead,
                 retrieve,
                 conversation_repository,
                 note_repository,

@@ -42,11 +42,15 @@ class Admission:
 
     def leader(self, spec: JobSpec) -> Job | None:
         """The queued job that already does this work."""
-        return None if spec.coalesce_key is None else self._joinable.get(self._key(spec, spec.coalesce_key))
+        return (
+            None
+            if spec.coalesce_key is None or spec.ahead
+            else self._joinable.get(self._key(spec, spec.coalesce_key))
+        )
 
     def open(self, job: Job) -> None:
         """Others may join the job while it is queued."""
-        if job.spec.coalesce_key is not None:
+        if job.spec.coalesce_key is not None and not job.spec.ahead:
             self._joinable.setdefault(self._key(job.spec, job.spec.coalesce_key), job)
 
     def close(self, job: Job) -> None:

@@ -157,6 +157,7 @@ class Dispatcher:
             weight=request.weight,
             coalesce_key=request.coalesce_key,
             waits_for=request.waits_for,
+            ahead=request.ahead,
             rank=request.rank,
             keep_alive_s=request.keep_alive_s,
         )

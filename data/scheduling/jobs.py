@@ -46,6 +46,8 @@ class JobSpec:
     rank: int = 0
     """Order among the jobs of its flow, smallest first, before that of arrival."""
     keep_alive_s: float | None = None
+    ahead: bool = False
+    """A chat's prompt is read before its question is sent: nobody waits for it yet."""
 
 
 @dataclass(slots=True, eq=False)
@@ -106,6 +108,11 @@ class Job:
     @property
     def model(self) -> str:
         return self.spec.model
+
+    @property
+    def is_chat(self) -> bool:
+        """A chat that somebody waits for: first of all, and never put back."""
+        return self.spec.kind is LlmTaskKind.CHAT and not self.spec.ahead
 
     @property
     def flow_key(self) -> FlowKey:

@@ -51,11 +51,15 @@ class SubmitSpec(ScenarioEntity):
     weight: float = Field(default=1.0, gt=0, le=1000)
     coalesce_key: Id | None = None
     waits_for: Id | None = None
+    ahead: bool = False
+    """Of a chat: only its prompt is read."""
 
     @model_validator(mode="after")
     def _is_inference(self) -> "SubmitSpec":
         if self.kind is LlmTaskKind.MODEL_SWITCH:
             raise ValueError("model_switch is never inference: use a switch_model event")
+        if self.ahead and self.kind is not LlmTaskKind.CHAT:
+            raise ValueError("only a chat is read ahead")
         return self
 
 

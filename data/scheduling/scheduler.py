@@ -176,7 +176,7 @@ class InferenceScheduler:
         del self.on_device[job.id]
         if job.cancelled:
             self._end(job, Outcome.CANCELLED)
-        elif job.stop_forced and job.kind is LlmTaskKind.CHAT:
+        elif job.stop_forced and job.is_chat:
             self._end(
                 job, Outcome.FAILED, Cause.FORCED_SWITCH, "stopped by a forced model switch; send it again"
             )

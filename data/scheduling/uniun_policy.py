@@ -37,6 +37,8 @@ class ModelQueue:
         self.hinted = TurnQueue(served)
         self.hinted_waits: IndexedHeap[Job] = IndexedHeap()
         self.extract: IndexedHeap[Job] = IndexedHeap()
+        self.ahead: IndexedHeap[Job] = IndexedHeap()
+        """Chats' prompts that are read ahead; what is left of them when their hint has ended."""
         self.overdue: IndexedHeap[Job] = IndexedHeap()
         self.waits: IndexedHeap[Job] = IndexedHeap()
         """All but chats, longest wait first."""
@@ -80,26 +82,29 @@ class UniunPolicy:
         self.withdraw(job)
         if job.kind in POOL_KINDS:
             self._pool.leave(job)
-        if job.first_dispatch_at is not None:
+        if job.first_dispatch_at is not None and not job.spec.ahead:
             self._served.mark(job.flow_key)
             self._by_kind[job.kind].reorder(job.flow_key)
             for queue in self._models.values():
                 queue.hinted.reorder(job.flow_key)
 
     def restore(self, job: Job, now: float) -> None:
-        self._by_kind[job.kind].add(job)
-        if job.kind is CHAT:
+        if not job.spec.ahead:
+            self._by_kind[job.kind].add(job)
+        if job.is_chat:
             return
         queue = self._models.get(job.lead.model)
         if queue is None:
             queue = self._models[job.lead.model] = ModelQueue(self._served)
-        late = job.deadline is not None and job.deadline <= now
+        late = job.deadline is not None and job.deadline <= now and not job.spec.ahead
         if job.hinted:
             queue.hinted.add(job)
             queue.hinted_waits.push(job, (job.waiting_since, job.arrival))
             if job.kind is not API:
                 self._hints[job] = None
-        if job.kind is EXTRACT:
+        if job.spec.ahead:
+            queue.ahead.push(job, job.arrival)
+        elif job.kind is EXTRACT:
             queue.extract.push(job, job.arrival)
         elif late:
             job.overdue = True
@@ -119,11 +124,12 @@ class UniunPolicy:
         self._by_kind[job.kind].discard(job)
         self._hints.pop(job, None)
         queue = self._models.get(job.lead.model)
-        if job.kind is CHAT or queue is None:
+        if job.is_chat or queue is None:
             return
         queue.hinted.discard(job)
         queue.hinted_waits.discard(job)
         queue.extract.discard(job)
+        queue.ahead.discard(job)
         queue.overdue.discard(job)
         queue.waits.discard(job)
         self._deadlines.discard(job)
@@ -176,7 +182,7 @@ class UniunPolicy:
     def preemption(self, running: Job, choice: Choice, now: float, residence: Residence) -> str | None:
         tier = self.tier(running)
         if choice.tier < tier:
-            if tier == T5:
+            if tier == T5 and running.kind is EXTRACT:
                 return f"share of extract used up, {choice.by.kind} is T{choice.tier}"
             return f"{choice.by.kind} (T{choice.tier}) outranks T{tier}"
         if choice.due and T2 <= tier <= T5:
@@ -258,10 +264,12 @@ class UniunPolicy:
         return self._foreground[0] if self._foreground is not None else None
 
     def _own_tier(self, job: Job) -> int:
-        if job.kind is CHAT:
+        if job.is_chat:
             return T0
         if job.hinted or self._is_surface(job):
             return T1
+        if job.spec.ahead:
+            return T5
         if job.kind is EXTRACT:
             return T5 if self._share.exhausted else T2
         return T3 if job.overdue else T4
@@ -270,7 +278,7 @@ class UniunPolicy:
         if self._foreground is None:
             return False
         kind, subject = self._foreground
-        return job.kind is kind and subject in (None, job.spec.flow)
+        return not job.spec.ahead and job.kind is kind and subject in (None, job.spec.flow)
 
     def _slice_end(self, running: Job) -> float:
         return running.dispatched_at + self._config.fair_slice_s
@@ -353,4 +361,10 @@ class UniunPolicy:
             return Choice(fair, T4, f"smallest vruntime; {reason}")
         if extract is not None:
             return Choice(extract, T5, f"share of extract used up, but nothing better to do; {reason}")
-        return None
+        prompts = [q.ahead.first() for _, q in queues]
+        ahead = min((j for j in prompts if j is not None), key=lambda j: j.arrival, default=None)
+        return (
+            None
+            if ahead is None
+            else Choice(ahead, T5, f"a prompt read ahead, nothing better to do; {reason}")
+        )

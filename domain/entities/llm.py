@@ -103,6 +103,9 @@ class GenerationRequest(Entity):
     """Order among the jobs of one flow, smallest first, before that of arrival."""
     keep_alive_s: float | None = Field(default=None, ge=0, le=KEEP_ALIVE_LIMIT_S)
     """How long the model stays loaded after the job when nothing is asked of it; as long as it likes when absent."""
+    ahead: bool = False
+    """Of a chat: its prompt is read while the user still types, so that it lies ready. Ends after one token; T1 while
+    hinted, else after everything."""
     waits_for: str | None = None
     """Id of a job that must end before this one starts; it inherits this one's tier."""
 
@@ -114,6 +117,8 @@ class GenerationRequest(Entity):
             raise ValueError("give either messages or a prompt")
         if not any(m.content.strip() for m in self.messages) and not (self.prompt or "").strip():
             raise ValueError("the prompt is empty")
+        if self.ahead and (self.kind is not LlmTaskKind.CHAT or self.max_tokens != 1):
+            raise ValueError("only a chat is read ahead, and for one token")
         if self.deadline is not None and self.deadline.tzinfo is None:
             raise ValueError("the deadline needs a time zone")
         return self

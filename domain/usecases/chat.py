@@ -26,7 +26,7 @@ from domain.repositories.identity import Identities
 from domain.repositories.model_store import ModelStore
 from domain.repositories.notes import NoteRepository
 from domain.repositories.scheduler_coordinator import JobHandle
-from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, SendChatStreamUseCase
+from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, ReadAheadUseCase, SendChatStreamUseCase
 from domain.usecases.passages import keywords
 from domain.usecases.retrieval import RetrieveContextUseCase, context_budget
 from domain.usecases.text_budget import cut_middle
@@ -60,6 +60,7 @@ class AnswerUseCase:
     def __init__(
         self,
         send: SendChatStreamUseCase,
+        prepare: ReadAheadUseCase,
         retrieve: RetrieveContextUseCase,
         conversations: ConversationRepository,
         notes: NoteRepository,
@@ -67,6 +68,7 @@ class AnswerUseCase:
         identities: Identities,
     ) -> None:
         self.send = send
+        self.prepare = prepare
         self.retrieve = retrieve
         self.conversations = conversations
         self.notes = notes
@@ -76,6 +78,22 @@ class AnswerUseCase:
     def __call__(self, asking: Asking) -> "Answer":
         """Nothing happens before its `events()` are iterated."""
         return Answer(self, asking)
+
+    async def read_ahead(self, asking: Asking) -> None:
+        """Has everything prefilled that the next question's prompt will begin with; `asking` is without that question.
+
+        Returns when it lies ready. Being cancelled stops it. Raises whatever ends the job.
+        """
+        path = await self.conversations.path(asking.parent_id) if asking.parent_id is not None else ()
+        noted = asking.draft is not None or await self.notes.count() > 0
+        messages = (*head(asking, noted=noted), *_history(path))
+        # Without rules and history there is nothing to read; the model is loaded all the same.
+        job = self.prepare(
+            asking.conversation.id,
+            messages or (Message(role="user", content="Hello"),),
+            model=asking.conversation.model,
+        )
+        await job.result()
 
 
 class Answer:
@@ -247,13 +265,15 @@ class Answer:
         history are then the same tokens at every turn, and only the last turn is prefilled again.
         """
         path = await self._by.conversations.path(question.id)
-        rules = prompt.ANSWERING if context is not None or self._asking.draft is not None else None
-        system = "\n\n".join(part for part in (rules, self._asking.system) if part)
-        head = (Message(role="system", content=system),) if system else ()
+        noted = context is not None or self._asking.draft is not None
         draft, selected = self._draft()
         notes = context.text if context is not None else ""
         newest = prompt.question(question.content, notes=notes, draft=draft, selected=selected)
-        return (*head, *_history(path[:-1]), Message(role="user", content=newest))
+        return (
+            *head(self._asking, noted=noted),
+            *_history(path[:-1]),
+            Message(role="user", content=newest),
+        )
 
     def _draft(self) -> tuple[Draft | None, str]:
         """The draft and what is selected in it, cut to half of what notes and draft may have together."""
@@ -269,6 +289,13 @@ class Answer:
 
     def _budget(self) -> int:
         return context_budget(self._by.models.get(self._model()).context_tokens or UNKNOWN_CONTEXT_TOKENS)
+
+
+def head(asking: Asking, *, noted: bool) -> tuple[Message, ...]:
+    """The system message, the same at every turn; none when there are no rules to give. `noted`: there is material."""
+    rules = prompt.ANSWERING if noted else None
+    system = "\n\n".join(part for part in (rules, asking.system) if part)
+    return (Message(role="system", content=system),) if system else ()
 
 
 def _history(path: Sequence[ChatMessage]) -> list[Message]:

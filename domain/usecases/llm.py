@@ -62,6 +62,33 @@ class SendChatStreamUseCase:
         return self._coordinator.submit(request)
 
 
+class ReadAheadUseCase:
+    """Has a conversation's model loaded and what is known of its next prompt prefilled, while the user still types."""
+
+    def __init__(self, coordinator: SchedulerCoordinator, models: ModelStore) -> None:
+        self._coordinator = coordinator
+        self._models = models
+
+    def __call__(
+        self, conversation: str, messages: Sequence[Message], *, model: str | None = None
+    ) -> JobHandle:
+        """`messages`: the conversation so far, trimmed as `SendChatStreamUseCase` will trim it. Cancel it when nobody
+        types any more. Raises `UnknownModel`, `ModelDamaged`, `QueueFull`, `InvalidRequest`."""
+        name = model or self._models.default_name()
+        context = self._models.get(name).context_tokens or UNKNOWN_CONTEXT_TOKENS
+        return self._coordinator.submit(
+            checked_request(
+                kind=LlmTaskKind.CHAT,
+                flow=conversation,
+                model=name,
+                messages=trim_history(messages, int(context * HISTORY_SHARE)),
+                max_tokens=1,
+                ahead=True,
+                foreground_hint=True,
+            )
+        )
+
+
 class GenerateOneShotUseCase:
     """One prompt, one answer, for any kind of work."""
 

@@ -177,6 +177,13 @@ class ChatController:
         """
         return self._ask(self._asking(text, self._on_path(message_id, "user").parent_id))
 
+    async def read_ahead(self) -> None:
+        """While the user types: the model is loaded, and what was said so far lies ready when the question is sent.
+
+        Being cancelled stops it. Raises whatever ends the job.
+        """
+        await self._do.answer.read_ahead(self._asking(None, self.conversation.leaf_id))
+
     def cancel(self) -> None:
         """Stops the answer at the next boundary. Harmless when there is none."""
         if self._answer is not None:

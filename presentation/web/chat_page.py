@@ -12,6 +12,7 @@ from presentation.web.chat_thread import Thread, ThreadActions
 from presentation.web.composer import Composer
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.notices import tell_error
+from presentation.web.read_ahead import ReadAhead
 from presentation.web.shell import empty, plain
 from presentation.web.site import Site
 from presentation.web.waiting import waiting_words
@@ -40,6 +41,7 @@ class ChatPage:
         self._site = site
         self._chat = chat
         self._live: LiveAnswer | None = None
+        self._ahead = ReadAhead(chat, site.now)
         self._deleted = False
 
     async def draw(self) -> None:
@@ -56,12 +58,16 @@ class ChatPage:
                 self._spoken = plain("").classes("u-hidden").props("role=status aria-live=polite")
                 self._composer = Composer(chat.conversation.id if chat.path else "new")
                 self._composer.on_send(self._send)
+                self._composer.on_typing(self._typing)
                 self._composer.on_stop(lambda: site.answers.stop(chat.conversation.id))
                 await self._head.draw_choices()
         await self._refresh()
         if not chat.path:
             await greet(site, self._thread.greeting)
         site.changes.on("conversations", self._refresh)
+        client = ui.context.client
+        client.on_disconnect(self._ahead.stop)
+        client.on_delete(self._ahead.stop)
         site.enter_surface(LlmTaskKind.CHAT, chat.conversation.id)
         # Last: a timer waits for the connection, and with it the page would be sent as far as it is.
         ui.timer(LOOK_S, self._look)
@@ -118,8 +124,13 @@ class ChatPage:
 
     # -- what the user does
 
+    def _typing(self) -> None:
+        if self._live is None and not self._deleted:
+            self._ahead.typed()
+
     def _send(self, text: str, editing: str | None) -> None:
         """The text is taken once the question is in the database."""
+        self._ahead.stop()
         answers = self._site.answers
         try:
             live = answers.edit(self._chat, editing, text) if editing else answers.send(self._chat, text)

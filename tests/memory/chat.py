@@ -20,7 +20,7 @@ from domain.usecases.knowledge import (
     ShowGraphUseCase,
     WatchReadingUseCase,
 )
-from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase
+from domain.usecases.llm import GenerateOneShotUseCase, ReadAheadUseCase, SendChatStreamUseCase
 from domain.usecases.retrieval import RetrieveContextUseCase
 from domain.usecases.scheduler import SetForegroundKindUseCase
 from presentation.controllers.chat import ChatUseCases
@@ -48,6 +48,7 @@ class MemoryChat:
         )
         self.answer = AnswerUseCase(
             SendChatStreamUseCase(coordinator, store),
+            ReadAheadUseCase(coordinator, store),
             self.retrieve,
             self.conversations,
             self.library.notes,

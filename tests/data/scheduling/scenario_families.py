@@ -192,6 +192,22 @@ def tight_limits(w: Writer) -> dict[str, Any]:
     return {"max_queued": 8, "max_queued_per_flow": 3}
 
 
+def prompts_read_ahead(w: Writer) -> dict[str, Any]:
+    """Users who type, send, and go away again, over other work on one model or two."""
+    surfaces(w)
+    models = w.rng.choice(["X", "XY"])
+    for n in range(w.rng.randrange(3, 12)):
+        hint = {"foreground_hint": True} if w.rng.random() < 0.8 else {}
+        typed = w.time(150)
+        flow, model = f"conv{n % 3}", w.rng.choice(models)
+        w.submit(typed, "chat", flow, model, ahead=True, **hint)
+        if w.rng.random() < 0.5:
+            w.add(typed + w.rng.choice([0, 0.5, 4]), cancel=w.ids[-1])
+        if w.rng.random() < 0.7:
+            w.submit(typed + w.rng.choice([0.5, 4]), "chat", flow, model)
+    return {}
+
+
 def everything(w: Writer) -> dict[str, Any]:
     parts = [surfaces, switches, deadlines, joined_and_waiting, chats_over_backlog]
     for part in w.rng.sample(parts, 2):
@@ -214,6 +230,7 @@ FAMILIES: dict[str, Callable[[Writer], dict[str, Any]]] = {
         switches,
         joined_and_waiting,
         tight_limits,
+        prompts_read_ahead,
         everything,
     )
 }

@@ -67,6 +67,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         weight=st.sampled_from((0.5, 1.0, 4.0)),
         rank=st.sampled_from((0, 0, -1, 2)),
         keep=st.sampled_from((None, None, 0.0, 5.0)),
+        ahead=st.booleans(),
     )
     def submit(
         self,
@@ -79,8 +80,21 @@ class SchedulerMachine(RuleBasedStateMachine):
         weight: float,
         rank: int,
         keep: float | None,
+        ahead: bool,
     ) -> str:
-        return self._submit(kind, flow, model, deadline, hint, key, weight, None, rank, keep)
+        return self._submit(
+            kind,
+            flow,
+            model,
+            deadline,
+            hint,
+            key,
+            weight,
+            None,
+            rank,
+            keep,
+            ahead and kind is LlmTaskKind.CHAT,
+        )
 
     @rule(target=jobs, kind=st.sampled_from(KINDS), model=st.sampled_from(MODELS), other=jobs)
     def submit_waiting(self, kind: LlmTaskKind, model: str, other: str) -> str:
@@ -98,11 +112,14 @@ class SchedulerMachine(RuleBasedStateMachine):
         waits_for: str | None,
         rank: int = 0,
         keep: float | None = None,
+        ahead: bool = False,
     ) -> str:
         self.serial += 1
         name = f"j{self.serial}"
         at = None if deadline is None else self.driver.now + deadline
-        self.driver.submit(JobSpec(name, kind, flow, model, at, hint, weight, key, waits_for, rank, keep))
+        self.driver.submit(
+            JobSpec(name, kind, flow, model, at, hint, weight, key, waits_for, rank, keep, ahead)
+        )
         return name
 
     @rule(job=consumes(jobs))

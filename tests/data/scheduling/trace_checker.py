@@ -361,7 +361,7 @@ class TraceChecker:
             f"the contract wants {self._names(t)}, not {job.spec.id}",
         )
         self._tier_told(line, job)
-        if job.spec.kind is LlmTaskKind.CHAT and not job.ever_ran:
+        if _is_chat(job) and not job.ever_ran:
             self._chat_was_prompt(job, t)
         if self.owed is not None and self.owed.lead is job:
             self.owed = None
@@ -387,7 +387,7 @@ class TraceChecker:
                 self._apply_hidden()
             job.forced = True
         else:
-            self._require(job.spec.kind is not LlmTaskKind.CHAT, f"a chat is never put back: {line}")
+            self._require(not _is_chat(job), f"a chat is never put back: {line}")
             by = self.jobs.get(line["by"])
             self._require(by is not None and by.live and by is not job, f"by nobody: {line}")
             allowed = [o for o in self._options(t) if o.job.lead is by and self._may_stop(job, o, t, True)]
@@ -405,7 +405,7 @@ class TraceChecker:
             self._apply_users(self.users[0].at)
         self._boundary(job, t, line["tokens_done"], finished=False)
         self._close_run(t)
-        if job.cancel_asked or (job.forced and job.spec.kind is LlmTaskKind.CHAT):
+        if job.cancel_asked or (job.forced and _is_chat(job)):
             word = "cancelled" if job.cancel_asked else "failed"
             following = self.trace[self.index + 1]
             self._require(
@@ -535,7 +535,7 @@ class TraceChecker:
 
     def _best(self, at: float, *, early: bool) -> list[Option]:
         live = self._live()
-        chats = [job for job in live if job.spec.kind is LlmTaskKind.CHAT]
+        chats = [job for job in live if _is_chat(job)]
         if chats:
             return [Option(min(chats, key=self._turn), 0)]
         if hoisted := self._hoisted(at, early, live):
@@ -614,7 +614,9 @@ class TraceChecker:
         if heads:
             # What is inherited is the tier, not the vruntime: within the pool a waiter leaves the turn to its lead.
             return [Option(job, 4) for job in self._fair_heads(heads, at)]
-        return [Option(min(extracts, key=lambda job: job.arrival), 5)] if extracts else []
+        prompts = [job for job in jobs if job.spec.ahead]
+        last = extracts or prompts
+        return [Option(min(last, key=lambda job: job.arrival), 5)] if last else []
 
     def _fair_heads(self, pool: list[Life], at: float) -> list[Life]:
         """The oldest job of the flow with the smallest vruntime, in the kind with the smallest; ties all."""
@@ -717,7 +719,7 @@ class TraceChecker:
             other
             for other in self.all
             if other is not job
-            and other.spec.kind is LlmTaskKind.CHAT
+            and _is_chat(other)
             and other.submitted_at <= t
             and (other.ended_at is None or other.ended_at > job.submitted_at)
         ]
@@ -747,15 +749,17 @@ class TraceChecker:
         return (self.served.get(job.flow, 0), job.arrival)
 
     def _is_surface(self, job: Life) -> bool:
-        if self.surface is None or job.spec.kind is LlmTaskKind.CHAT:
+        if self.surface is None or job.spec.kind is LlmTaskKind.CHAT:  # read ahead or not
             return False
         return job.spec.kind is self.surface[0] and self.surface[1] in (None, job.spec.flow)
 
     def _own_tier(self, job: Life, at: float) -> int:
-        if job.spec.kind is LlmTaskKind.CHAT:
+        if _is_chat(job):
             return 0
         if job.hinted or self._is_surface(job):
             return 1
+        if job.spec.ahead:
+            return 5
         if job.spec.kind is LlmTaskKind.EXTRACT:
             return 5 if self.exhausted else 2
         return 3 if job.deadline is not None and job.deadline <= at else 4
@@ -872,8 +876,9 @@ class TraceChecker:
         if job.callers:
             return
         if job.ever_ran:
-            self.serial += 1
-            self.served[job.flow] = self.serial
+            if not job.spec.ahead:
+                self.serial += 1
+                self.served[job.flow] = self.serial
             if job.spec.kind is LlmTaskKind.CHAT:
                 self.chat_end = (job.spec.model, self.trace[self.index]["t"])
         job.state, job.ended_at = "ended", self.trace[self.index]["t"]
@@ -914,10 +919,15 @@ class TraceChecker:
         raise Violation(f"{self.scenario.name}: record {self.index}: {what}\n{recent}")
 
 
+def _is_chat(job: Life) -> bool:
+    """One that somebody waits for."""
+    return job.spec.kind is LlmTaskKind.CHAT and not job.spec.ahead
+
+
 def _twin(first: SubmitSpec, second: SubmitSpec) -> bool:
     """Same work, so that one result serves both."""
     key = (first.coalesce_key, first.kind, first.model)
-    return key == (second.coalesce_key, second.kind, second.model)
+    return key == (second.coalesce_key, second.kind, second.model) and not first.ahead and not second.ahead
 
 
 def check_format(trace: Sequence[Line]) -> None:
