@@ -43,6 +43,8 @@ class Answer:
     replayed: int = 0
     """Characters of `received` that an attempt from the beginning has yet to repeat."""
     may_continue: bool = False
+    finish: FinishReason | None = None
+    """Set as soon as it is known: a stop that comes after it is too late."""
     failures: list[str] = field(default_factory=list)
 
 
@@ -74,7 +76,7 @@ class RemoteRunner:
         self._chance = chance or random.Random()
         self.pool = ServerPool(remote, clock, environment, self._chance, transport)
         self._answers: dict[str, Answer] = {}
-        self._tasks: dict[str, asyncio.Task[RunnerOutcome]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stop_early: set[str] = set()
 
     async def states(self) -> tuple[ServerState, ...]:
@@ -124,7 +126,7 @@ class RemoteRunner:
             answer = self._answers[job.id] = Answer(StopMatcher(job.stop))
         if job.id in self._stop_early:
             self._stop_early.discard(job.id)
-            return self._outcome(answer, None)
+            return self._outcome(answer)
         task = asyncio.create_task(self._attempts(job, answer, emit))
         self._tasks[job.id] = task
         try:
@@ -136,11 +138,15 @@ class RemoteRunner:
             raise
         finally:
             del self._tasks[job.id]
-        if task.cancelled():
-            return self._outcome(answer, None)
-        outcome = task.result()
+        if not task.cancelled():
+            task.result()
+        if answer.finish is None:
+            return self._outcome(answer)
+        if rest := answer.stops.flush():
+            answer.shown += rest
+            emit(_progress(answer, rest))
         self._answers.pop(job.id, None)
-        return outcome
+        return self._outcome(answer)
 
     def stop(self, job_id: str) -> None:
         task = self._tasks.get(job_id)
@@ -163,9 +169,7 @@ class RemoteRunner:
 
     # -- attempts
 
-    async def _attempts(
-        self, job: RunnerJob, answer: Answer, emit: Callable[[RunnerProgress], None]
-    ) -> RunnerOutcome:
+    async def _attempts(self, job: RunnerJob, answer: Answer, emit: Callable[[RunnerProgress], None]) -> None:
         """One server after another until the answer is whole."""
         self.pool.authorise()
         backoff = Backoff(self._chance)
@@ -177,7 +181,7 @@ class RemoteRunner:
                 await self._sleep(max(rests_s, backoff.next_s()))
             before = answer.tokens
             try:
-                finish = await self._attempt(job, answer, server, emit)
+                await self._attempt(job, answer, server, emit)
             except ServerFailed as error:
                 server.failed()
                 failed = server
@@ -186,7 +190,7 @@ class RemoteRunner:
                 if in_a_row >= ATTEMPTS:
                     break
             else:
-                return self._outcome(answer, finish)
+                return
         last = list(dict.fromkeys(answer.failures[-ATTEMPTS:]))
         raise EngineError(
             f"The model {self._name} could not answer, after {len(answer.failures)} attempts. {' '.join(last)[:1500]} "
@@ -195,7 +199,7 @@ class RemoteRunner:
 
     async def _attempt(
         self, job: RunnerJob, answer: Answer, server: Server, emit: Callable[[RunnerProgress], None]
-    ) -> FinishReason:
+    ) -> None:
         if server.doubtful:
             await server.look()
         await server.learn()
@@ -203,33 +207,28 @@ class RemoteRunner:
         free_text = job.json_schema is None and job.tooling is None
         answer.may_continue = free_text and (job.prompt is not None or bool(server.continues))
         if answer.tokens >= job.max_tokens:
-            return "length"  # the stream was lost between the last token and the word that it was the last
+            answer.finish = (
+                "length"  # the stream was lost between the last token and the word that it was the last
+            )
+            return
         begun = answer.received if answer.may_continue else ""
         answer.replayed = len(answer.received) - len(begun)
         base = answer.tokens if begun else 0
         path, body = request(self._remote, job, begun, base, kind, whole=not answer.may_continue)
-        finish: FinishReason | None = None
         produced = 0
         async with server.stream(path, body) as lines, aclosing(pieces(lines, server.name)) as stream:
             async for piece in stream:
                 produced = max(produced + bool(piece.text), piece.tokens or 0)
                 answer.tokens = max(answer.tokens, base + produced)
                 self._count_prompt(answer, piece, base)
-                finish = finish or piece.finish
                 shown, met = self._take(answer, piece.text)
+                answer.finish = answer.finish or ("stop" if met else piece.finish)
                 if piece.text or piece.prompt_tokens is not None:
                     emit(_progress(answer, shown))
                 if met:
-                    finish = "stop"
                     break
         server.succeeded()
         self.pool.used(server, job.cache_key)
-        if finish is None:
-            raise ServerFailed(f"{server.name} did not say how the answer ended.")
-        if rest := answer.stops.flush():
-            answer.shown += rest
-            emit(_progress(answer, rest))
-        return finish
 
     @staticmethod
     def _count_prompt(answer: Answer, piece: Piece, base: int) -> None:
@@ -258,11 +257,12 @@ class RemoteRunner:
         answer.shown += shown
         return shown, met
 
-    def _outcome(self, answer: Answer, finish: FinishReason | None) -> RunnerOutcome:
+    @staticmethod
+    def _outcome(answer: Answer) -> RunnerOutcome:
         prompt = answer.prompt_tokens or 0
         return RunnerOutcome(
-            status="stopped" if finish is None else "finished",
-            finish_reason=finish,
+            status="stopped" if answer.finish is None else "finished",
+            finish_reason=answer.finish,
             tokens_done=answer.tokens,
             text=answer.shown,
             usage=Usage(

@@ -107,6 +107,7 @@ def _serve(gguf: str, slots: int, context_tokens: int, port: int) -> None:
     params.n_parallel = slots
     params.n_ctx = context_tokens * slots
     params.kv_unified = False
+    params.use_jinja = True
     server = xllamacpp.Server(params)
     assert server.listening_address
     signal.pause()
