@@ -35,6 +35,8 @@ BENCHMARKS = {
     "loop-lag": "loop_lag",
     "note-flood": "note_flood",
     "library-growth": "library_growth",
+    "api-under-load": "api_under_load",
+    "api-soak": "api_soak",
 }
 
 

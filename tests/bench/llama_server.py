@@ -1,6 +1,6 @@
 """llama-server (wheel `xllamacpp`) in a process of its own, asked over HTTP on loopback.
 
-As a program, `python -m tests.bench.llama_server GGUF THREADS CONTEXT` serves until its standard input ends.
+As a program, `python -m tests.bench.llama_server GGUF THREADS CONTEXT SLOTS` serves until its standard input ends.
 """
 
 import asyncio
@@ -75,7 +75,16 @@ async def serving(
     gguf: Path, threads: int, context_tokens: int, clock: Clock, environment: Mapping[str, str]
 ) -> AsyncIterator[Peer]:
     """`gguf` is absolute. Raises `EngineError` if the server cannot be started."""
-    arguments = (str(gguf), str(threads), str(context_tokens))
+    async with server(gguf, threads, context_tokens, environment) as url:
+        yield Peer(url, clock)
+
+
+@asynccontextmanager
+async def server(
+    gguf: Path, threads: int, context_tokens: int, environment: Mapping[str, str], *, slots: int = 1
+) -> AsyncIterator[str]:
+    """The address of a server that runs while entered; the slots share the context. Raises as `serving` does."""
+    arguments = (str(gguf), str(threads), str(context_tokens), str(slots))
     with _openmp() as folder:
         libraries = {"LD_LIBRARY_PATH": folder} if folder else {}
         async with child(
@@ -88,7 +97,7 @@ async def serving(
                 raise EngineError(
                     "llama-server could not be started. Install xllamacpp, which the dependency group bench holds."
                 )
-            yield Peer(url, clock)
+            yield url
 
 
 @contextmanager
@@ -104,7 +113,7 @@ def _openmp() -> Iterator[str | None]:
         yield folder
 
 
-def _serve(gguf: str, threads: int, context_tokens: int) -> None:
+def _serve(gguf: str, threads: int, context_tokens: int, slots: int) -> None:
     import xllamacpp
 
     # Native code prints to file descriptor 1; the address gets a descriptor of its own.
@@ -114,11 +123,11 @@ def _serve(gguf: str, threads: int, context_tokens: int) -> None:
     params.model.path = gguf
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.n_ctx = context_tokens
-    params.n_parallel = 1
+    params.n_parallel = slots
     server = xllamacpp.Server(params)
     os.write(out, f"{server.listening_address}\n".encode())
     sys.stdin.read()
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    _serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -13,7 +13,14 @@ from tests.bench.__main__ import BENCHMARKS, main
 from tests.bench.figures import Goal, Report
 from tests.bench.setting import Setting
 
-MINUTES = {"chat-under-load", "background-throughput", "note-flood", "engine-speed"}
+MINUTES = {
+    "chat-under-load",
+    "background-throughput",
+    "note-flood",
+    "engine-speed",
+    "api-under-load",
+    "api-soak",
+}
 """Even in quick mode they generate for a minute each; `make bench` runs them."""
 QUICK = [name for name in BENCHMARKS if name not in MINUTES]
 
