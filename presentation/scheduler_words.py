@@ -46,8 +46,10 @@ def state_name(job: JobView) -> str:
 
 
 def short_flow(flow: str) -> str:
-    """Ids are long and alike at the front; their ends tell them apart."""
-    return flow if len(flow) <= 24 else f"{flow[:8]}…{flow[-6:]}"
+    """A title is cut at its end. Ids are alike at the front; their ends tell them apart."""
+    if len(flow) <= 24:
+        return flow
+    return f"{flow[:23].rstrip()}…" if " " in flow else f"{flow[:8]}…{flow[-6:]}"
 
 
 def who(kind: str | LlmTaskKind, flow: str) -> str:
@@ -79,6 +81,11 @@ _REASONS: tuple[tuple[str, _After], ...] = (
         r"share of extract used up, but nothing better to do; (.+)",
         lambda m: f"reading notes has had its share, but nothing else wants the model{_place(m[1])}",
     ),
+    (
+        r"a prompt read ahead, nothing better to do; (.+)",
+        lambda m: f"you may send it soon, and nothing else wants the model{_place(m[1])}",
+    ),
+    (r"nobody asked for (.+) as long as it was to be kept", lambda _: "nobody has asked for it for a while"),
     (
         r"share of extract used up, (\w+) is T(\d)",
         lambda m: f"reading notes has had its share, and {kind_name(m[1])} waits",
@@ -124,6 +131,8 @@ def decision_sentence(decision: Decision) -> str:
         case "stop":
             other = kind_name(decision.by_kind) if decision.by_kind is not None else decision.by
             what = f"{name} made way for {other}"
+        case "unload":
+            what = f"Model {decision.model} was unloaded"
         case "swap":
             old = f" in place of {decision.by}" if decision.by else ""
             what = f"Model {decision.model} was loaded{old}"

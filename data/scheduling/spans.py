@@ -47,6 +47,8 @@ class SpanKeeper:
                 self._end(t, record.event, fields)
             case "swap_start":
                 self._swap(t, fields)
+            case "unload":
+                self._decide(t, "unload", "", {**fields, "kind": SWITCH, "flow": ""})
             case "swap_end" if self.loading is not None:
                 self.swaps.append(self.loading.model_copy(update={"end": t, "ok": fields["ok"]}))
                 self.loading = None

@@ -145,7 +145,7 @@ class Decision(Entity):
     """Why the device was put to another use."""
 
     at: float
-    what: Literal["start", "resume", "stop", "swap"]
+    what: Literal["start", "resume", "stop", "swap", "unload"]
     job: str
     kind: LlmTaskKind
     flow: str

@@ -9,6 +9,7 @@ from nicegui.events import GenericEventArguments
 from domain.errors import UniunError
 from presentation.web import scheduler_html as html
 from presentation.web import timeline
+from presentation.web.flow_names import FlowNames, flows_of
 from presentation.web.notices import tell_error
 from presentation.web.parts import button
 from presentation.web.shell import heading, plain
@@ -29,7 +30,7 @@ _TURNS = "Time that each has had on the model. Of those that wait for a fair tur
 _SHARE = "Its part of the busy time of the last 5 minutes. The line is its limit."
 
 
-def page_scheduler(site: Site) -> None:
+async def page_scheduler(site: Site) -> None:
     """`/scheduler`."""
     view = SchedulerView(site)
     with heading("Scheduler"):
@@ -40,7 +41,7 @@ def page_scheduler(site: Site) -> None:
         with ui.element("p"):
             plain(_INTRO)
     view.draw()
-    view.look()
+    await view.look()
     ui.on("uniun_seen", view.on_seen)
 
 
@@ -49,6 +50,7 @@ class SchedulerView:
 
     def __init__(self, site: Site) -> None:
         self._scheduler = site.faces.scheduler
+        self._names = FlowNames(site.faces)
         self._drawn_at = -1
         self._open = False
         """Whether the table is shown."""
@@ -79,29 +81,33 @@ class SchedulerView:
             self._decisions = _html()
         self._timer = ui.timer(PERIOD_S, self.look)
 
-    def look(self) -> None:
+    async def look(self) -> None:
         """Shows what is now."""
         snapshot = self._scheduler.snapshot()
+        # The picture moves by a pixel in 0.6 s, and is the largest part.
+        if int(snapshot.at) != self._drawn_at:
+            self._drawn_at = int(snapshot.at)
+            history = self._scheduler.history()
+            await self._names.learn(flows_of(snapshot, history))
+            history = self._names.history(history)
+            self._picture.content = timeline.picture(history)
+            self._decisions.content = html.decisions_html(history)
+            if self._open:
+                self._table.content = timeline.table(history)
+        snapshot = self._names.snapshot(snapshot)
         self._now.content = html.now_html(snapshot)
         self._facts.content = html.facts_html(snapshot)
         self._queue.content = html.queue_html(snapshot)
         self._turns.content = html.turns_html(snapshot)
         self._share.content = html.share_html(snapshot)
-        # The picture moves by a pixel in 0.6 s, and is the largest part.
-        if int(snapshot.at) != self._drawn_at:
-            self._drawn_at = int(snapshot.at)
-            history = self._scheduler.history()
-            self._picture.content = timeline.picture(history)
-            self._decisions.content = html.decisions_html(history)
-            if self._open:
-                self._table.content = timeline.table(history)
 
-    def on_seen(self, event: GenericEventArguments) -> None:
+    async def on_seen(self, event: GenericEventArguments) -> None:
         """The browser tells whether the page can be seen."""
         visible = isinstance(event.args, dict) and event.args.get("visible") is True
-        if visible and not self._timer.active:
-            self.look()
+        hidden_before = not self._timer.active
         self._timer.active = visible
+        if visible and hidden_before:
+            await self.look()
 
     def export(self) -> None:
         """A file for `uniun simulate`, for a report, or for one's own tools."""
@@ -115,7 +121,8 @@ class SchedulerView:
 
     def _toggle(self, event: GenericEventArguments) -> None:
         self._open = isinstance(event.args, dict) and event.args.get("open") is True
-        self._table.content = timeline.table(self._scheduler.history()) if self._open else ""
+        history = self._names.history(self._scheduler.history())
+        self._table.content = timeline.table(history) if self._open else ""
 
 
 @contextmanager

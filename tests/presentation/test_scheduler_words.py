@@ -95,6 +95,7 @@ def test_durations_and_names_are_short() -> None:
     ]
     assert short_flow("all") == "all"
     assert len(short_flow("01J8" * 10)) == 15
+    assert short_flow("A conversation about bees and willows") == "A conversation about be…"
     assert kind_name("gana") == "Gana"
     assert kind_name("something") == "something"
     assert set(TIERS) == set(range(6))

@@ -254,3 +254,12 @@ def test_waits_are_counted_once_by_the_tier_that_the_job_had_then() -> None:
     assert queues[NATARAJ, 4].preemptions == 1
     assert queues[GANA, 4].wait.sum_s > 10
     assert not any(queue.queued for queue in queues.values())
+
+
+def test_a_model_that_nobody_asked_for_is_told_as_unloaded() -> None:
+    history, _, _ = played(CHAT_OVER_DECK)
+    history.note(
+        Record(999.0, "unload", {"model": "Y", "reason": "nobody asked for Y as long as it was to be kept"})
+    )
+    last = history.recent().decisions[-1]
+    assert (last.what, last.model) == ("unload", "Y")

@@ -1,24 +1,37 @@
 """The scheduler's page: live, silent when hidden, readable without eyes, and sound with ten thousand jobs."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
+from dependency_injector.containers import DeclarativeContainer
 from playwright.sync_api import Page, expect
 
+from domain.entities.scheduler import SchedulerSnapshot
 from tests.data.scheduling.trace_checker import check_format
-from tests.presentation.web.conftest import Desk, Server, Start
+from tests.presentation.web.conftest import ROOT, Desk, Server, Start
 
 PACE = 40.0
 """Tokens a second; an answer has 60."""
 
 
+NOTE_ID: list[str] = []
+
+
+async def one_note(container: DeclarativeContainer) -> None:
+    NOTE_ID.append(
+        (await container.notes_controller().add("First flight at 12 °C.", title="Bees in March")).id
+    )
+
+
 @pytest.fixture(scope="module")
 def server(start: Start) -> Server:
-    return start(tokens_per_s=PACE)
+    return start(seed=one_note, tokens_per_s=PACE)
 
 
 @pytest.fixture
@@ -28,13 +41,14 @@ def programs(server: Server) -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def ask(server: Server, name: str, *, patient: bool) -> int:
+def ask(server: Server, name: str, *, patient: bool, kind: str = "api") -> int:
     body = {
         "model": "tiny",
         "messages": [{"role": "user", "content": f"Tell {name} something about rivers and mills."}],
         "max_tokens": 60,
         "user": name,
         "service_tier": "flex" if patient else "default",
+        "metadata": {} if kind == "api" else {"kind": kind, "flow": name},
     }
     return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=60).status_code
 
@@ -51,9 +65,8 @@ def part(page: Page, title: str) -> str:
 
 def test_an_idle_scheduler_says_so(desk: Desk) -> None:
     page = open_scheduler(desk)
-    assert "Nothing runs" in part(page, "Now")
+    expect(page.locator(".s-part").first).to_contain_text("Nothing runs")
     assert "Nobody waits." in part(page, "Who waits")
-    assert "Nothing has been decided" in part(page, "Last decisions")
     page.locator("summary", has_text="What am I looking at?").press("Enter")
     expect(page.get_by_text("One language model runs on this machine")).to_be_visible()
 
@@ -83,6 +96,13 @@ def test_who_runs_who_waits_and_why_is_seen_live(
     assert "gave way" in label
     page.locator("summary", has_text="Show as a table").press("Enter")
     expect(page.get_by_role("cell", name="gave way", exact=False).first).to_be_visible()
+
+
+def test_ids_are_shown_as_the_titles_that_they_stand_for(desk: Desk, server: Server) -> None:
+    assert ask(server, NOTE_ID[0], patient=True, kind="extract") == 200
+    page = open_scheduler(desk)
+    decisions = page.locator(".s-part", has_text="Last decisions")
+    expect(decisions).to_contain_text("Reading notes (Bees in March) started")
 
 
 def test_what_is_exported_is_a_trace(desk: Desk, server: Server, tmp_path: Path) -> None:
@@ -117,3 +137,23 @@ def test_a_hidden_page_is_sent_nothing(desk: Desk, server: Server, programs: Thr
     assert page.evaluate("window.changes") <= 2, "one look may have been under way"
     page.evaluate("window.show('visible')")
     page.wait_for_function("window.changes > 2")
+
+
+def test_the_terminal_shows_the_same(server: Server) -> None:
+    assert ask(server, "editor", patient=False) == 200
+    snapshot = SchedulerSnapshot.model_validate_json(uniun(server, "ps", "--json"))
+    assert snapshot.resident == "tiny"
+    assert "tiny in memory" in uniun(server, "ps")
+    assert "Other programs (user editor) started" in uniun(server, "top")
+
+
+def uniun(server: Server, *command: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "uniun", *command],
+        env={**server.environment, "COLUMNS": "100"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
