@@ -155,9 +155,9 @@ class Devices:
         return [self._here, *self._remote.values()]
 
     def _device(self, model: str, remote: RemoteModel) -> Dispatcher:
+        self._drop_former(model, remote)
         device = self._remote.get((model, remote))
         if device is None:
-            self._drop_idle(model)
             device = Dispatcher(
                 self._make_remote(model, remote),
                 self._store,
@@ -176,10 +176,10 @@ class Devices:
                 device.set_foreground(*self._foreground)
         return device
 
-    def _drop_idle(self, model: str) -> None:
+    def _drop_former(self, model: str, remote: RemoteModel) -> None:
         """The model was registered anew: what its former device still has to do it does, then it goes."""
         for key, device in list(self._remote.items()):
-            if key[0] == model and device.idle:
+            if key[0] == model and key[1] != remote and device.idle:
                 del self._remote[key]
                 closing = asyncio.ensure_future(device.aclose())
                 self._closing.add(closing)

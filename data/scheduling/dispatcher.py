@@ -130,7 +130,7 @@ class Dispatcher:
     @property
     def idle(self) -> bool:
         """Whether it has nothing to do."""
-        return not self._scheduler.jobs and not self._tasks
+        return not self._scheduler.jobs
 
     def knows(self, caller_id: str) -> bool:
         """Whether a job of this name is live here."""
