@@ -169,7 +169,7 @@ class NotesController:
         self, progress: Callable[[ImportProgress], None] = lambda step: None
     ) -> ImportReport:
         """The notes that come with the program, to try it on."""
-        return await self._import(self._samples, progress)
+        return await self._import(self._samples, progress, deleted_too=True)
 
     def watch_folder(self, folder: Path) -> AsyncIterator[ImportReport]:
         """And again after every change."""

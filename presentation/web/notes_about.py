@@ -11,9 +11,10 @@ from domain.entities.knowledge import Concept
 from domain.entities.note import Link, Manas, NoteDetails, NoteLine
 from domain.errors import NoteChanged
 from presentation.web.notes_field import NoteField
-from presentation.web.notes_list import NoteFilter, day
+from presentation.web.notes_list import NoteFilter
 from presentation.web.notes_markdown import FIND
 from presentation.web.notes_reading import ReadingState
+from presentation.web.notes_rows import day
 from presentation.web.notes_saver import NoteSaver
 from presentation.web.parts import chip, link
 from presentation.web.shell import plain

@@ -11,6 +11,7 @@ from presentation.web.live_answers import LiveAnswer
 from presentation.web.notes_field import NoteField, Standing
 from presentation.web.notices import tell, tell_error
 from presentation.web.parts import button
+from presentation.web.read_ahead import ReadAhead
 from presentation.web.shell import plain
 from presentation.web.site import Site
 from presentation.web.waiting import waiting_words
@@ -26,7 +27,9 @@ class ComposerPanel:
         self._note_id = note_id
         self._field = field
         self._chat = site.faces.composer_chat(note_id, None)
+        self._ahead = ReadAhead(self._chat, site.now)
         self._live: LiveAnswer | None = None
+        ui.context.client.on_delete(self._ahead.stop)
 
     async def draw(self, conversation_id: str) -> None:
         """The conversation named, if there is one; else a new one."""
@@ -35,11 +38,12 @@ class ComposerPanel:
             ThreadActions(retry=self._retry, edit=self._edit, branch=self._branch, sibling=self._sibling)
         )
         with ui.element("div").classes("u-row u-wrap u-into-note") as self._into:
-            button("Insert into note", icon="south_west", on_click=lambda: self._put(replace=False))
-            button("Replace selection", icon="find_replace", on_click=lambda: self._put(replace=True))
+            button("Insert into note", on_click=lambda: self._put(replace=False))
+            button("Replace selection", on_click=lambda: self._put(replace=True))
         self._spoken = plain("").classes("u-hidden").props("role=status aria-live=polite")
         self._composer = Composer(f"note/{self._note_id}", "Ask about this note")
         self._composer.on_send(self._send)
+        self._composer.on_typing(self._typing)
         self._composer.on_stop(lambda: self._site.answers.stop(self._chat.conversation.id))
         self._timer = ui.timer(LOOK_S, self._look, active=False)
         await self._refresh()
@@ -91,7 +95,13 @@ class ComposerPanel:
 
     # -- what the user does
 
+    async def _typing(self) -> None:
+        if self._live is None:
+            self._chat.draft = _draft(await self._field.current())
+            self._ahead.typed()
+
     async def _send(self, text: str, editing: str | None) -> None:
+        self._ahead.stop()
         try:
             self._chat.draft = _draft(await self._field.current())
             answers = self._site.answers

@@ -15,8 +15,8 @@ from presentation.web.notes_about import NoteAbout
 from presentation.web.notes_composer import ComposerPanel
 from presentation.web.notes_conflict import ConflictBanner
 from presentation.web.notes_field import Edit, NoteField, is_blank
-from presentation.web.notes_list import ask_to_delete
 from presentation.web.notes_markdown import note_html
+from presentation.web.notes_rows import ask_to_delete
 from presentation.web.notes_saver import NoteSaver
 from presentation.web.notices import tell
 from presentation.web.parts import link

@@ -172,6 +172,7 @@ class GraphPage:
         notes = await self._site.faces.knowledge.notes_naming(concept.id, _MOST_NOTES)
         relations = [one for one in self._graph.relations if concept.id in (one.source.id, one.target.id)]
         self._detail.clear()
+        ui.run_javascript(f"getHtmlElement({self._detail.id}).scrollIntoView({{ block: 'nearest' }})")
         with self._detail:
             with ui.element("h2"):
                 plain(concept.name)

@@ -24,8 +24,8 @@ _DROP = """
 <div class="u-drop">
   <template v-if="props.isUploading"><q-spinner size="20px"></q-spinner><span role="status">Sending… {{ props.uploadProgressLabel }}</span></template>
   <template v-else><span>Drop files here, or</span>
-  <q-btn no-caps outline color="primary" label="Choose files" type="button" @click="props.pickFiles">
-  <q-uploader-add-trigger tabindex="-1" aria-hidden="true"></q-uploader-add-trigger></q-btn></template>
+  <q-btn no-caps outline color="primary" label="Choose files" type="button" @click="props.pickFiles"></q-btn></template>
+  <span style="display: none"><q-uploader-add-trigger></q-uploader-add-trigger></span>
 </div>"""
 Import = Callable[[Callable[[ImportProgress], None]], Awaitable[ImportReport]]
 
@@ -74,6 +74,7 @@ class ImportPage:
                 self._folder.props["aria-label"] = "Path of the folder"
                 self._folder.classes("u-grow").on("keydown.enter", self._import_folder)
                 main_button("Import folder", on_click=self._import_folder)
+            self._deleted_too = ui.checkbox("Bring back notes that I deleted")
 
     def _draw_upload(self) -> None:
         with ui.element("section").classes("u-card u-stack"):
@@ -120,8 +121,8 @@ class ImportPage:
             raise InvalidRequest("Type the path of a folder first, for example ~/Notes")
         if "\0" in typed:
             raise InvalidRequest("This is no path of a folder.")
-        folder = Path(typed)
-        self.begin(lambda progress: self._notes.import_folder(folder, progress))
+        folder, deleted_too = Path(typed), self._deleted_too.value is True
+        self.begin(lambda progress: self._notes.import_folder(folder, progress, deleted_too=deleted_too))
 
     async def _import_upload(self, event: MultiUploadEventArguments) -> None:
         files = list(event.files)
@@ -207,11 +208,13 @@ def draw_report(report: ImportReport) -> None:
         chip(f"{report.unchanged:,} as before")
         if report.gone:
             chip(f"{report.gone:,} files gone, whose notes stay", kind="warn")
-    if not (report.created or report.updated or report.unchanged or report.problems):
+        if report.deleted:
+            chip(f"{report.deleted:,} left out, because you deleted their notes")
+    if not (report.created or report.updated or report.unchanged or report.deleted or report.problems):
         plain("There was no Markdown file.")
     if report.problems:
         with ui.element("h3"):
-            plain(f"{len(report.problems):,} odd files")
+            plain("1 odd file" if len(report.problems) == 1 else f"{len(report.problems):,} odd files")
         with ui.element("ul").classes("u-plain-list u-problems").props('tabindex=0 aria-label="Odd files"'):
             for problem in report.problems[:_MOST_PROBLEMS]:
                 _draw_problem(problem)

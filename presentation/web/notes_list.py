@@ -3,24 +3,24 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Protocol
 from urllib.parse import urlencode
 
 from nicegui import ui
-from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import GenericEventArguments
 
-from domain.entities.note import Manas, NoteLine, SearchHit, SearchMode, SearchResult
-from domain.errors import NotFound, UniunError
-from presentation.web.notices import sentence, tell
-from presentation.web.parts import button, confirm
+from domain.entities.note import SearchHit, SearchMode, SearchResult
+from domain.errors import UniunError
+from presentation.web.notes_rows import NoteRows
+from presentation.web.notices import sentence
+from presentation.web.parts import button
 from presentation.web.shell import empty, plain
 from presentation.web.site import Site
 
 PAGE = 50
 MOST_HITS = 50
+WAITING_S = 3.0
 NEAR = 0.25
 """Cosine of MiniLM's vectors from which on two texts have something to do with each other."""
 _MOST_TAGS = 500
@@ -54,6 +54,8 @@ class NotesList:
         self._notes = site.faces.notes
         self._wanted = wanted
         self._none_at_all = none_at_all
+        self._rows = NoteRows(site, lambda tag: NoteFilter(tag=tag).path)
+        self._near: list[SearchHit] | None = None
         self._round = 0
         """Of the search that was asked for last; what an earlier one finds is thrown away."""
 
@@ -86,6 +88,7 @@ class NotesList:
         self._below = ui.element("div").classes("u-row u-between")
         await self._refresh()
         self._site.changes.on("notes", self._refresh)
+        self._site.changes.on("manases", self._refresh)
 
     def _select(
         self,
@@ -128,6 +131,7 @@ class NotesList:
     async def _refresh(self) -> None:
         self._round += 1
         this_round = self._round
+        self._rows.manas = self._manases.get(self._wanted.manas)
         try:
             if self._wanted.text.strip():
                 await self._search(this_round)
@@ -155,7 +159,7 @@ class NotesList:
         )
         with self._list:
             for line in lines:
-                self._row(line)
+                self._rows.line(line)
         if not lines:
             self._nothing(narrowed=bool(wanted.tag or wanted.manas))
         if total > PAGE:
@@ -171,14 +175,21 @@ class NotesList:
         self._clear()
         with self._list:
             for hit in words:
-                self._hit(hit)
-        found = f"{_counted(len(words))} with these words"
-        self._said.text = f"{found}; comparing meanings…"
+                self._rows.hit(hit)
+        self._said.text = f"{_with_words(words)}; comparing meanings…"
+        self._near = None
+        await self._compare(words, this_round)
+
+    async def _compare(self, words: Sequence[SearchHit], this_round: int) -> None:
+        """Again and again while notes wait for their vectors; what has not changed is not drawn again."""
+        found = _with_words(words)
         try:
             meaning = await self._find("meaning")
         except UniunError as error:
             if this_round == self._round:
                 self._said.text = f"{found}. Meanings could not be compared: {sentence(error)}"
+                if not words:
+                    self._nothing(narrowed=True)
             return
         if this_round != self._round:
             return
@@ -186,8 +197,14 @@ class NotesList:
         near = [hit for hit in meaning.hits if hit.note_id not in known and hit.score >= NEAR]
         later = f"; {_counted(meaning.waiting)} cannot be compared by meaning yet" if meaning.waiting else ""
         self._said.text = f"{found}{f', {len(near)} more close in meaning' if near else ''}{later}"
-        with self._below:
-            self._draw_near(near, nothing=not words and not near)
+        if near != self._near:
+            self._near = near
+            self._below.clear()
+            with self._below:
+                self._draw_near(near, nothing=not words and not near)
+        if meaning.waiting:
+            with self._below:
+                ui.timer(WAITING_S, lambda: self._compare(words, this_round), once=True)
 
     def _draw_near(self, near: Sequence[SearchHit], *, nothing: bool) -> None:
         if nothing:
@@ -199,7 +216,7 @@ class NotesList:
                 plain("Close in meaning")
             with ui.element("ul").classes("u-list u-note-list").props('aria-label="Close in meaning"'):
                 for hit in near:
-                    self._hit(hit)
+                    self._rows.hit(hit)
 
     async def _find(self, mode: SearchMode) -> SearchResult:
         wanted = self._wanted
@@ -231,92 +248,16 @@ class NotesList:
         )
         turned.set_enabled(possible)
 
-    # -- rows
-
-    def _row(self, line: NoteLine) -> None:
-        with ui.element("li").classes("u-note-row"):
-            with _note_link(line.id), ui.element("span").classes("u-note-name"):
-                plain(line.title)
-            with ui.element("span").classes("u-note-tags"):
-                for tag in line.tags[:3]:
-                    self._tag(tag)
-                if len(line.tags) > 3:
-                    plain(f"+{len(line.tags) - 3}").classes("u-muted u-small")
-            plain(day(line.changed_at)).classes("u-muted u-small u-number")
-            self._buttons(line.id, line.title)
-
-    def _hit(self, hit: SearchHit) -> None:
-        with ui.element("li").classes("u-note-row"):
-            with _note_link(hit.note_id):
-                with ui.element("span").classes("u-note-name"):
-                    plain(hit.title)
-                plain(hit.snippet).classes("u-note-snippet u-muted u-small")
-            self._buttons(hit.note_id, hit.title)
-
-    def _tag(self, tag: str) -> None:
-        with ui.element("a").classes("u-chip") as chip:
-            plain(f"#{tag}")
-        chip.props["href"] = NoteFilter(tag=tag).path
-
-    def _buttons(self, note_id: str, title: str) -> None:
-        manas = self._manases.get(self._wanted.manas)
-        if manas is not None:
-            self._button(
-                "playlist_remove", f"Take {title} out of {manas.name}", lambda: self._take_out(manas, note_id)
-            )
-        self._button("delete_outline", f"Delete {title}", lambda: self._delete(note_id, title))
-
-    def _button(self, icon: str, label: str, on_click: Callable[[], object]) -> None:
-        with (
-            ui.element("button")
-            .classes("u-icon-button")
-            .props("type=button")
-            .on("click", on_click, args=[]) as made
-        ):
-            ui.icon(icon)
-        made.props["aria-label"] = made.props["title"] = label
-
-    async def _take_out(self, manas: Manas, note_id: str) -> None:
-        await self._site.faces.manases.remove(manas.id, [note_id])
-        self._site.changes.tell("manases")
-        await self._refresh()
-
-    async def _delete(self, note_id: str, title: str) -> None:
-        if await ask_to_delete(title):
-            try:
-                await self._notes.delete(note_id)
-            except NotFound:
-                tell("It was deleted already.")
-            self._site.changes.tell("notes")
-
-
-async def ask_to_delete(title: str) -> bool:
-    """Whether the note may go."""
-    return await confirm(
-        "Delete this note?",
-        f"“{title[:100]}” goes for good, with what was read in it. If it came from a file, the file stays, and the next "
-        "import of its folder brings it back.",
-        "Delete",
-    )
-
-
-def day(at: datetime) -> str:
-    """In the time zone of this machine."""
-    local = at.astimezone()
-    return f"{local.day} {local:%b %Y, %H:%M}"
-
-
-def _note_link(note_id: str) -> Element:
-    link = ui.element("a").classes("u-note-link")
-    link.props["href"] = f"/notes/{note_id}"
-    return link
-
 
 def _tag_choices(tags: dict[str, int], chosen: str) -> list[tuple[str, str]]:
     shown = [(tag, f"#{tag} ({count})") for tag, count in list(tags.items())[:_MOST_TAGS]]
     if chosen and chosen not in dict(shown):
         shown.append((chosen, f"#{chosen}"))
     return shown
+
+
+def _with_words(hits: Sequence[SearchHit]) -> str:
+    return f"{_counted(len(hits))} with these words"
 
 
 def _counted(count: int) -> str:

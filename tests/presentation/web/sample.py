@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from dependency_injector.containers import DeclarativeContainer
 
 from domain.entities.conversation import ChatMessage, Citation, Conversation
+from domain.entities.gana import GanaRun
+from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
 
 _NOTES = {
     "Sourdough": "# Starter\n\nFeed it every morning, 1:5:5. See [[Rye bread]].\n\n- flour\n- water",
@@ -25,7 +27,76 @@ async def fill(container: DeclarativeContainer) -> None:
     manases = container.manas_controller()
     await manases.create("Garden")
     await manases.add("Garden", [], tag="garden")
+    await _read(container, ids)
     await _talk(container, ids)
+    await _tasks(container, ids)
+
+
+async def _tasks(container: DeclarativeContainer, notes: dict[str, str]) -> None:
+    """Two Ganas, one of them with a log."""
+    ganas = container.gana_controller()
+    await ganas.create(
+        {
+            "name": "Garden watcher",
+            "task": "Say what a new note means for the beds.",
+            "trigger": "when a new note with #garden comes",
+            "output_tag": "advice",
+        }
+    )
+    fields = {
+        "name": "Morning digest",
+        "task": "Sum up what is new since yesterday in five lines.",
+        "trigger": "every day at 8:00",
+        "output_tag": "digest",
+    }
+    digest = await ganas.enable((await ganas.create(fields)).id, on=True)
+    at = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
+    runs: list[dict[str, object]] = [
+        {
+            "status": "succeeded",
+            "output": "The willow blooms and the bees fly. The starter wants feeding; the rye can wait until Sunday.",
+            "input_note_ids": (notes["Willow"], notes["Bees in March"]),
+            "seconds": 12.4,
+            "tokens": 88,
+            "preemptions": 2,
+        },
+        {"status": "skipped", "reason": "missed", "by": "background"},
+        {
+            "status": "failed",
+            "reason": "error",
+            "detail": "The model's answer could not be read.",
+            "seconds": 3.1,
+        },
+    ]
+    for number, fields_of_run in enumerate(runs):
+        run = {
+            "id": f"run-{number}",
+            "gana_id": digest.id,
+            "due_at": None,
+            "started_at": at - timedelta(days=number),
+        }
+        await container.gana_repository().put_run(GanaRun.model_validate(run | fields_of_run))
+
+
+async def _read(container: DeclarativeContainer, ids: dict[str, str]) -> None:
+    """What a model would have found in most of them."""
+    graph = {
+        "Sourdough": (("Starter", "food"), ("Flour", "food"), ("Water", "matter"), ("Morning", "time")),
+        "Rye bread": (("Starter", "food"), ("Rye", "plant"), ("Oven", "tool"), ("Flour", "food")),
+        "Bees in March": (("Bees", "animal"), ("Willow", "plant"), ("Pollen", "matter"), ("Morning", "time")),
+        "Willow": (("Willow", "plant"), ("Water", "matter"), ("Roots", "plant"), ("Winter", "time")),
+        "Mycorrhiza": (("Fungi", "plant"), ("Roots", "plant"), ("Sugar", "matter"), ("Phosphorus", "matter")),
+    }
+    for title, concepts in graph.items():
+        note = (await container.notes_controller().show(ids[title])).note
+        said = Extraction(
+            concepts=tuple(ConceptClaim(name=name, type=kind) for name, kind in concepts),
+            relations=tuple(
+                RelationClaim(source=concepts[0][0], verb="needs", target=name) for name, _ in concepts[1:]
+            ),
+            summary=f"What matters about {title.lower()}.",
+        )
+        await container.knowledge_repository().assert_extraction(note.id, note.content_hash, said)
 
 
 async def _talk(container: DeclarativeContainer, notes: dict[str, str]) -> None:
