@@ -82,7 +82,7 @@ class TraceHistory:
         self._carried: dict[str, dict[str, Record]] = {}
         """Of callers who still wait, what the ring has dropped: the submission, and how their job stands."""
         self._standing: dict[str, Record] = {}
-        """The dropped records of a load that goes on, the surface and the share."""
+        """The dropped records of loads that go on, of the surface and of the share."""
         self._spans = SpanKeeper(min(most, MOST_SPANS))
         self._metrics = MetricsCollector()
         self._watchers: dict[Watcher, None] = {}
@@ -113,7 +113,7 @@ class TraceHistory:
             now=self._clock.now(),
             since=self._cut_off_at,
             runs=(*spans.runs, *spans.on_device.values()),
-            swaps=(*spans.swaps, *([spans.loading] if spans.loading is not None else [])),
+            swaps=(*spans.swaps, *spans.loading.values()),
             decisions=tuple(spans.decisions),
         )
 
@@ -168,10 +168,12 @@ class TraceHistory:
             self._carried.pop(job, None)
         elif event in ("dispatch", "stopped") and job in self._carried:
             self._carried[job]["stand"] = record
-        elif event in ("swap_start", "foreground", "share"):
+        elif event in ("foreground", "share"):
             self._standing[event] = record
+        elif event == "swap_start":
+            self._standing[f"load {record.fields['to']}"] = record
         elif event == "swap_end":
-            self._standing.pop("swap_start", None)
+            self._standing.pop(f"load {record.fields['to']}", None)
 
     def _opening(self) -> Iterator[dict[str, Any]]:
         carried = [record for records in self._carried.values() for record in records.values()]

@@ -21,7 +21,8 @@ class SpanKeeper:
         self.swaps: deque[SwapSpan] = deque(maxlen=most)
         self.decisions: deque[Decision] = deque(maxlen=most)
         self.on_device: dict[str, RunSpan] = {}
-        self.loading: SwapSpan | None = None
+        self.loading: dict[str, SwapSpan] = {}
+        """By the model that is loaded; devices elsewhere load beside the one here."""
         self._sharers = Sharers()
         self._who: dict[str, tuple[LlmTaskKind, str]] = {}
         self._stops: dict[str, dict[str, Any]] = {}
@@ -49,9 +50,9 @@ class SpanKeeper:
                 self._swap(t, fields)
             case "unload":
                 self._decide(t, "unload", "", {**fields, "kind": SWITCH, "flow": ""})
-            case "swap_end" if self.loading is not None:
-                self.swaps.append(self.loading.model_copy(update={"end": t, "ok": fields["ok"]}))
-                self.loading = None
+            case "swap_end" if fields["to"] in self.loading:
+                loaded = self.loading.pop(fields["to"])
+                self.swaps.append(loaded.model_copy(update={"end": t, "ok": fields["ok"]}))
 
     def forget_before(self, cut: float) -> None:
         """Drops what had ended by then."""
@@ -83,12 +84,11 @@ class SpanKeeper:
 
     def _swap(self, t: float, fields: dict[str, Any]) -> None:
         trigger, old, new = fields["trigger"], fields["from"], fields["to"]
-        if old is None:
-            # Only the loss of the engine leaves a job on a device that has no model.
-            for job in list(self.on_device):
-                self._close(job, t, "lost")
+        for job in [name for name, run in self.on_device.items() if run.model == new]:
+            # Its model is loaded while it runs: the engine was lost under it.
+            self._close(job, t, "lost")
         kind, flow = self._who.get(trigger, (SWITCH, ""))
-        self.loading = SwapSpan(
+        self.loading[new] = SwapSpan(
             old=old, new=new, start=t, end=None, trigger=trigger, reason=fields["reason"], ok=None
         )
         told = {"kind": kind, "flow": flow, "model": new, "reason": fields["reason"]}

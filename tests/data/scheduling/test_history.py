@@ -263,3 +263,15 @@ def test_a_model_that_nobody_asked_for_is_told_as_unloaded() -> None:
     )
     last = history.recent().decisions[-1]
     assert (last.what, last.model) == ("unload", "Y")
+
+
+def test_a_run_is_lost_when_its_model_is_loaded_again_and_not_when_another_device_loads() -> None:
+    history, _, _ = played(load_of(submit(0, "g1", "gana"), until=1))
+    start = {"from": None, "trigger": "g1", "reason": "nothing to do for the resident model"}
+    history.note(Record(2.0, "swap_start", {**start, "to": "far away"}))
+    assert story(history.recent()) == [("g1", "running")]
+    history.note(Record(3.0, "swap_start", {**start, "to": "X"}))
+    assert story(history.recent()) == [("g1", "lost")]
+    assert [swap.new for swap in history.recent().swaps] == ["far away", "X"]
+    history.note(Record(4.0, "swap_end", {"to": "far away", "seconds": 2.0, "ok": True}))
+    assert [(swap.new, swap.ok) for swap in history.recent().swaps] == [("far away", True), ("X", None)]
