@@ -20,10 +20,10 @@ from domain.usecases.notes import ComposeNote
 class Desk:
     """An async context manager."""
 
-    def __init__(self, data_dir: Path, clock: Clock | None = None) -> None:
+    def __init__(self, data_dir: Path, clock: Clock | None = None, *, url: str | None = None) -> None:
         self.clock = clock or SystemClock()
         self.identities = RandomIdentities(self.clock)
-        self.database = Database(sqlite_url(data_dir / "uniun.db"))
+        self.database = Database(url or sqlite_url(data_dir / "uniun.db"))
         self.ganas = SqlGanaRepository(self.database, self.identities, holders=ClaimHolders(data_dir))
         self.notes = SqlNoteRepository(self.database)
         self.manases = SqlManasRepository(self.database, self.identities)

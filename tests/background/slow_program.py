@@ -2,10 +2,12 @@
 
     python slow_program.py background|app DATA_DIR WORD_S
 
-Everything but the model is real: database, claims, locks, signals.
+Everything but the model is real: database, claims, locks, signals. The app uses UNIUN_DATABASE_URL where it is set, as on
+several machines, and leases of LEASE_S seconds.
 """
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -23,6 +25,7 @@ from data.inference.fake import FakeRunner
 from data.markdown.parser import MarkdownNoteParser
 from data.note_changes import LocalNoteChanges
 from data.presence import Presence
+from data.repositories.ganas import LEASE_S as DEFAULT_LEASE_S
 from data.repositories.ganas import SqlGanaRepository
 from data.repositories.knowledge import SqlKnowledgeRepository
 from data.repositories.notes import SqlNoteRepository
@@ -36,6 +39,7 @@ from domain.usecases.notes import ComposeNote
 from tests.fakes import MemoryStore
 
 WORD_S = float(sys.argv[3])
+LEASE_S = float(os.environ.get("LEASE_S", DEFAULT_LEASE_S))
 
 
 def tell(line: str) -> None:
@@ -59,10 +63,12 @@ async def app(data_dir: Path) -> None:
     identities, store = RandomIdentities(clock), MemoryStore("tiny")
     async with (
         Presence(data_dir).app(),
-        Database(sqlite_url(data_dir / "uniun.db")) as database,
+        Database(os.environ.get("UNIUN_DATABASE_URL") or sqlite_url(data_dir / "uniun.db")) as database,
         Dispatcher(SlowRunner(), store, clock) as dispatcher,
     ):
-        ganas = SqlGanaRepository(database, identities, holders=ClaimHolders(data_dir))
+        holders = ClaimHolders(data_dir)
+        ganas = SqlGanaRepository(database, identities, lease_s=LEASE_S, holders=holders)
+        leases = TickLeases(ganas, clock, period_s=LEASE_S / 4)
         notes = SqlNoteRepository(database)
         material = GanaMaterial(
             notes,
@@ -72,9 +78,7 @@ async def app(data_dir: Path) -> None:
             LocalNoteChanges(),
         )
         generate = GenerateOneShotUseCase(dispatcher, store)
-        engine = GanaEngine(
-            ganas, material, generate, store, TickLeases(ganas, clock), HttpWebhook(), identities
-        )
+        engine = GanaEngine(ganas, material, generate, store, leases, HttpWebhook(), identities)
         calendar = GanaCalendar(ganas, notes, CalendarDueTimes(), identities)
         tell("open")
         await GanaTicker(calendar, engine, ganas, clock).run()
