@@ -8,14 +8,14 @@ ARGS :=
 
 help:
 	@echo "make demo    the scheduler against a real load, with a real model, measured"
-	@echo "make run     talk with the model"
+	@echo "make run     the app in the browser, and the API"
 	@echo "make test    everything that CI checks"
 	@echo "make check   lint, format, types, import contracts"
 	@echo "make bench   measurements"
-	@echo "Options for the program go into ARGS, as in: make run ARGS='--model smollm2-135m'"
+	@echo "Options for the program go into ARGS, as in: make run ARGS='--port 9000'"
 
 run: $(READY)
-	@$(BIN)/python -m uniun chat $(ARGS)
+	@$(BIN)/python -m uniun serve --open $(ARGS)
 
 demo: $(READY)
 	@$(BIN)/python -m uniun demo $(ARGS)

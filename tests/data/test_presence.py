@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from data.presence import Presence
-from domain.errors import InvalidRequest
+from domain.errors import InvalidRequest, ServerRuns
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLD = """
@@ -87,3 +87,61 @@ def test_a_killed_app_is_closed_although_its_child_lives_on(tmp_path: Path) -> N
     finally:
         subprocess.run(["kill", str(child)], check=False)
         program.stdout.close()
+
+
+def test_an_app_knows_whether_another_one_is_open_on_its_database(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        elsewhere = Presence(tmp_path, "postgresql://elsewhere/x")
+        async with (
+            Presence(tmp_path).app() as first,
+            Presence(tmp_path).app() as second,
+            elsewhere.app() as third,
+        ):
+            assert (first, second, third) == (True, False, True)
+        async with Presence(tmp_path).app() as again:
+            assert again
+
+    asyncio.run(scenario())
+
+
+def test_one_app_at_a_time_has_the_turn_and_the_next_one_gets_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        first = Presence(tmp_path).turn()
+        await first.__aenter__()
+        got = asyncio.Event()
+
+        async def wait() -> None:
+            async with Presence(tmp_path).turn():
+                got.set()
+
+        waiting = asyncio.create_task(wait())
+        async with Presence(tmp_path, "postgresql://elsewhere/x").turn():
+            assert not got.is_set()
+        await first.__aexit__(None, None, None)
+        await asyncio.wait_for(waiting, 10)
+        assert got.is_set()
+
+    asyncio.run(scenario())
+
+
+def test_a_server_is_found_once_it_is_announced_and_until_it_withdraws(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        assert await Presence(tmp_path).find_server() is None
+        assert not (tmp_path / "server.lock").exists()
+        async with Presence(tmp_path).server() as seat:
+            assert Presence(tmp_path).server_address() is None
+            finding = asyncio.create_task(Presence(tmp_path).find_server())
+            await asyncio.sleep(0)
+            seat.announce("http://127.0.0.1:1")
+            found = await finding
+            assert found is not None
+            assert (found.url, found.secret) == ("http://127.0.0.1:1", seat.secret)
+            with pytest.raises(ServerRuns) as runs:
+                async with Presence(tmp_path).server():
+                    pass
+            assert runs.value.url == "http://127.0.0.1:1"
+            seat.withdraw()
+            assert Presence(tmp_path).server_address() is None
+        assert await Presence(tmp_path).find_server() is None
+
+    asyncio.run(scenario())
