@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Iterable
 from datetime import datetime
@@ -19,11 +20,13 @@ Tag = Annotated[str, Field(min_length=1, max_length=100)]
 MAX_NOTE_CHARACTERS = 10_000_000
 MAX_TITLE_CHARACTERS = 500
 MAX_TAG_CHARACTERS = 100
+_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
+"""Control characters that are no spaces, and halves of characters."""
 
 
 def normal_tag(text: str) -> str:
     """How a tag is kept and looked for: lower case, composed, no # before it, no spaces; empty if nothing is left."""
-    words = unicodedata.normalize("NFC", text).replace("\0", "").lower().split()
+    words = _UNSEEN.sub("", unicodedata.normalize("NFC", text)).lower().split()
     return "/".join(part for part in "-".join(words).lstrip("#").split("/") if part)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from data.markdown.parser import MarkdownNoteParser
 from domain.entities.nataraj import Card
-from domain.entities.note import Note, NoteDraft
+from domain.entities.note import Note, NoteDraft, normal_tag
 from domain.errors import InvalidRequest, NoteChanged, NoteNotFound
 from domain.usecases.notes import (
     ComposeNote,
@@ -247,3 +247,17 @@ def test_tags_of_the_text_are_told_apart(desk: Desk) -> None:
     note = desk.create("#inside", tags=["outside"])
     assert note.tags == ("inside", "outside")
     assert desk.edit.own_tags(note) == ("outside",)
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("\udcff", ""),
+        ("a\x1b[31m", "a[31m"),
+        ("\x00\x9bx", "x"),
+        ("two\nlines", "two-lines"),
+        ("👨\u200d👩", "👨\u200d👩"),
+    ],
+)
+def test_a_tag_keeps_no_control_characters_and_no_half_characters(typed: str, kept: str) -> None:
+    assert normal_tag(typed) == kept
