@@ -24,7 +24,7 @@ _DROP = """
 <div class="u-drop">
   <template v-if="props.isUploading"><q-spinner size="20px"></q-spinner><span role="status">Sending… {{ props.uploadProgressLabel }}</span></template>
   <template v-else><span>Drop files here, or</span>
-  <q-btn no-caps outline color="primary" label="Choose files" type="button" @click="props.pickFiles"></q-btn></template>
+  <q-btn no-caps outline label="Choose files" type="button" @click="props.pickFiles"></q-btn></template>
   <span style="display: none"><q-uploader-add-trigger></q-uploader-add-trigger></span>
 </div>"""
 Import = Callable[[Callable[[ImportProgress], None]], Awaitable[ImportReport]]
