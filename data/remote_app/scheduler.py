@@ -156,6 +156,7 @@ class RemoteScheduler:
             )
         finally:
             self._jobs.pop(job.id, None)
+            job.known.set()
             if not job.handle.done:
                 why = (
                     "UNIUN is closing, so the job was cancelled."
@@ -165,8 +166,15 @@ class RemoteScheduler:
                 job.handle.fail(JobCancelled(why))
 
     async def _read(self, job: "_Job", request: GenerationRequest) -> None:
+        first = self._jobs.get(request.waits_for or "")
+        if first is not None:
+            await first.known.wait()
+            request = request.model_copy(update={"waits_for": first.id_there})
         async with self._server.lines("POST", "/jobs", request.model_dump_json()) as lines:
             async for line in lines:
+                if "job" in line:
+                    job.id_there = line["job"]
+                    job.known.set()
                 if "event" in line:
                     job.take(_EVENT.validate_python(line["event"]))
                 if job.handle.done:
@@ -185,6 +193,9 @@ class _Job:
 
     def __init__(self, job_id: str, submitted_at: float, cancel: Callable[[str], None]) -> None:
         self.id = job_id
+        self.id_there: str | None = None
+        """In the server, once `known`; none for a job that never came so far."""
+        self.known = asyncio.Event()
         self.stopped = asyncio.Event()
         self.handle = CallerHandle(job_id, submitted_at, cancel, lambda caller_id: self._waiting)
         self._waiting: Waiting | None = None

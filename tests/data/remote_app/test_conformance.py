@@ -207,6 +207,25 @@ def test_requests_for_the_same_work_share_one_run(where: str, tmp_path: Path) ->
     play(where, tmp_path, scene)
 
 
+def test_a_job_that_waits_for_another_starts_after_it(where: str, tmp_path: Path) -> None:
+    async def scene(desk: Desk) -> None:
+        first = desk.scheduler.submit(request(NATARAJ))
+        second = desk.scheduler.submit(request(CHAT, waits_for=first.id))
+        await desk.running(NATARAJ)
+        await desk.waiting(1)
+        await desk.runner.step(7)
+        await first.result()
+        await desk.running(CHAT)
+        await desk.runner.step(7)
+        await second.result()
+        after = desk.scheduler.submit(request(CHAT))
+        await desk.running(CHAT)
+        await desk.runner.step(7)
+        await after.result()
+
+    play(where, tmp_path, scene)
+
+
 def test_a_full_queue_is_refused_with_limit_and_depth(where: str, tmp_path: Path) -> None:
     async def scene(desk: Desk) -> None:
         desk.scheduler.submit(request(CHAT))
