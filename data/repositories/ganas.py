@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, delete, func, or_, update
+from sqlalchemy import ColumnElement, and_, case, delete, func, not_, or_, update
 from sqlmodel import Session, col, select
 
 from data.database.rows import table, upsert
@@ -177,9 +177,18 @@ class SqlGanaRepository:
 
     async def settle_running(self, now: datetime, *, by: str) -> int:
         rows = table(GanaRunRow)
-        lost = update(rows).where(rows.c.status == "running", rows.c.by == by)
+        # On another machine it may be going on: as long as the Gana's claim holds, somebody says that it is.
+        held = select(_GANA.id).where(
+            _GANA.id == rows.c.gana_id, _GANA.claim.is_not(None), not_(self._lapsed(now))
+        )
+        lost = update(rows).where(rows.c.status == "running", rows.c.by == by, not_(held.exists()))
         settled = lost.values(status="failed", reason="cancelled")
-        return await self._database.write(lambda session: session.connection().execute(settled).rowcount)
+
+        def write(session: Session) -> int:
+            self._end_leases_of_dead(session)
+            return session.connection().execute(settled).rowcount
+
+        return await self._database.write(write)
 
     def _end_leases_of_dead(self, session: Session) -> None:
         if self._holders is None:

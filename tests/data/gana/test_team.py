@@ -5,10 +5,13 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from data.repositories.ganas import SqlGanaRepository
+from domain.entities.gana import GanaRun
 from tests.background.desk import Desk
 from tests.data.conftest import fresh_url
 from tests.data.database.postgres import binaries
@@ -108,5 +111,21 @@ if binaries() is not None:
             with machine(tmp_path / "b", shared, FAST):
                 await until(published)
             assert await desk.published() == 1
+
+        play(tmp_path, shared, scenario)
+
+    def test_a_machine_that_starts_leaves_the_runs_of_others_alone(tmp_path: Path, shared: str) -> None:
+        async def scenario(desk: Desk) -> None:
+            now = desk.clock.now()
+            gana = await desk.gana("g")
+            tick = await desk.ganas.claim(gana.id, gana.due_at, None, by="app", now=now)
+            assert tick is not None
+            run = GanaRun(
+                id="r", gana_id=gana.id, due_at=gana.due_at, by="app", started_at=now, status="running"
+            )
+            await desk.ganas.put_run(run)
+            other = SqlGanaRepository(desk.database, desk.identities)
+            assert await other.settle_running(now, by="app") == 0
+            assert await other.settle_running(now + timedelta(minutes=2), by="app") == 1
 
         play(tmp_path, shared, scenario)
