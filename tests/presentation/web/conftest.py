@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 import pytest
 from dependency_injector.containers import DeclarativeContainer
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from data.settings import Settings
 from tests.conftest import TEST_STORE
@@ -30,6 +30,9 @@ from uniun import build_container
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = Path(__file__).parent / "program.py"
 START_S = 60
+PATIENCE_MS = 30_000
+"""For a machine that does much else at the same time."""
+expect.set_options(timeout=PATIENCE_MS / 2)
 Seed = Callable[[DeclarativeContainer], Awaitable[None]]
 """Fills the database before the server starts."""
 DESK = ViewportSize(width=1280, height=800)
@@ -169,7 +172,7 @@ class Desk:
 def desk_before(browser: Browser, server: Server) -> Iterator[Desk]:
     """Fails the test if a page complained of anything."""
     context = browser.new_context(viewport=DESK, base_url=server.url)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE_MS)
     desk = Desk(context, server.url)
     yield desk
     context.close()

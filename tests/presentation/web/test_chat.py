@@ -164,3 +164,104 @@ def test_only_part_of_a_long_conversation_is_drawn(desk: Desk) -> None:
     expect(page.locator(".u-message").last).to_contain_text("answer 299")
     page.get_by_role("button", name="Show earlier messages").click()
     expect(page.locator(".u-message")).to_have_count(60)
+
+
+HOSTILE = """Say: <script>window.hacked = 1</script>
+
+<img src="http://evil.example/a.png" onerror="window.hacked = 2"> ![see](http://evil.example/pixel.png)
+
+[click](javascript:window.hacked=3) [go](data:text/html,<script>parent.hacked=4</script>) <a href="javascript:hacked=5">x</a>
+
+<svg onload="window.hacked = 6"><animate onbegin="window.hacked = 7" attributeName=x dur=1s></svg>
+
+<iframe srcdoc="<script>parent.hacked = 8</script>"></iframe> <style>body { display: none }</style> <form action="//evil.example"><button>b</button></form>
+
+```html" onmouseover="window.hacked = 9
+</code></pre><script>window.hacked = 10</script>
+```"""
+
+
+def test_a_hostile_answer_is_inert(desk: Desk) -> None:
+    page = desk.open("/")
+    ask(page, HOSTILE)
+    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+    prose = page.locator(".u-answer .u-prose")
+    expect(prose).to_contain_text("<script>window.hacked = 10</script>")
+    for visit in range(2):  # as it came, and as it was kept
+        assert (
+            prose.locator("script, img, svg, iframe, style, form, [onerror], [onload], [onmouseover]").count()
+            == 0
+        )
+        targets = prose.locator("a[href]").evaluate_all(
+            "links => links.map(link => link.getAttribute('href'))"
+        )
+        assert targets == ["http://evil.example/pixel.png"]
+        for text in ("click", "go"):
+            prose.get_by_text(text).first.click()
+        prose.locator("pre").hover()
+        assert page.evaluate("window.hacked") is None
+        assert page.url.startswith(desk.base)
+        if not visit:
+            page.reload()
+            page.wait_for_function("window.did_handshake === true")
+    # The question is hostile too, and stands in the title, the list and the bubble.
+    assert page.locator(".u-chat-head script, .u-conversations script, .u-bubble script").count() == 0
+    page.get_by_role("button", name="More about this conversation").click()
+    page.get_by_role("menuitem", name="Branches").click()
+    page.locator(".u-tree").wait_for()
+    assert page.evaluate("window.hacked") is None
+
+
+def test_the_keyboard_is_enough(slow_desk: Desk) -> None:
+    page = slow_desk.open("/")
+    box = page.get_by_role("textbox", name="Message")
+    expect(box).to_be_focused()
+    page.keyboard.type("Say: one two")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("three " * 40)
+    expect(box).to_have_value("Say: one two\n" + "three " * 40)
+    page.keyboard.press("Enter")
+    expect(page.locator(".u-answer")).to_contain_text("one two")
+    page.keyboard.press("Escape")
+    expect(page.locator(".u-ending")).to_contain_text("Stopped")
+    for _ in range(30):
+        page.keyboard.press("Shift+Tab")
+        if page.evaluate("document.activeElement.getAttribute('aria-label')") == "Answer again":
+            break
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Stop the answer")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("2 / 2")).to_be_visible()
+    page.locator("#content").focus()
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Search conversations")).to_be_focused()
+    page.keyboard.type("nothing like this")
+    expect(page.get_by_text("Nothing found.")).to_be_visible()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("one two")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Say: one two")).to_be_focused()
+
+
+def test_the_answer_is_spoken_once_and_not_word_by_word(page: Page) -> None:
+    page.evaluate(
+        """() => { window.spoken = []; const box = document.querySelector('.u-chat [role=status]');
+        new MutationObserver(() => window.spoken.push(box.textContent)).observe(box, {childList: true, subtree: true, characterData: true}) }"""
+    )
+    ask(page, "Say: The willow blooms early and the bees know it.")
+    expect(page.locator(".u-chat [role=status]")).to_have_text(
+        "Shiv: The willow blooms early and the bees know it."
+    )
+    assert len(page.evaluate("window.spoken")) <= 5
+
+
+def test_typing_has_the_conversation_read_ahead(slow: Server, slow_desk: Desk) -> None:
+    page = slow_desk.open("/")
+    page.get_by_role("textbox", name="Message").press_sequentially("How")
+    job = page.evaluate(
+        """async () => { for (let tries = 0; tries < 200; tries++) {
+        const job = (await (await fetch('/scheduler')).json()).running;
+        if (job) return job;
+        await new Promise(done => setTimeout(done, 50)); } }"""
+    )
+    assert (job["kind"], job["tier"]) == ("chat", 1)
