@@ -50,7 +50,7 @@ def facts_html(snapshot: SchedulerSnapshot) -> str:
         "Waiting": f"{waiting:,}",
     }
     for name, cost in sorted(snapshot.swap_cost_s.items())[:COSTS_SHOWN]:
-        facts[f"Loading {name}"] = f"about {seconds(cost)}"
+        facts[f"A swap to {name}"] = f"about {seconds(cost)}"
     if snapshot.switches:
         facts["Asked for next"] = ", ".join(switch.model for switch in snapshot.switches)
     return _facts(facts)
