@@ -69,6 +69,8 @@ class EngineRunner:
         self._watching: asyncio.Task[None] | None = None
         self._pace = StartPace(options.start_limit, options.start_window_s, clock)
         self._starting = asyncio.Lock()
+        self._model_lost = False
+        """The model that the caller believes to be loaded went with its process, and another process was started."""
 
     @property
     def pid(self) -> int | None:
@@ -81,11 +83,10 @@ class EngineRunner:
             return self.pid is not None
         if self.pid is None and self._pace.wait_s() > 0:
             return False  # it was lost again and again
+        limit_s = self._options.watchdog_s if self.pid is not None else self._options.load_floor_s
         try:
             process = await self._started()
-            await self._call(
-                process, {"do": "ping"}, self._options.watchdog_s, "being asked for a sign of life"
-            )
+            await self._call(process, {"do": "ping"}, limit_s, "being asked for a sign of life")
         except EngineLost:
             return False
         return True
@@ -114,6 +115,7 @@ class EngineRunner:
             raise
         try:
             self._resident = LoadedModel(name=model, **done)
+            self._model_lost = False
         except (ValidationError, TypeError):
             raise await process.nonsense(f"loading {model}") from None
         return self._resident
@@ -134,6 +136,8 @@ class EngineRunner:
             raise
 
     async def run(self, job: RunnerJob, emit: Callable[[RunnerProgress], None]) -> RunnerOutcome:
+        if self._model_lost:
+            raise EngineLost("The engine process was lost while nothing ran. Load the model again.")
         if self._resident is None or self._process is None:
             raise EngineError("No model is loaded. Load one before running a job.")
         state = self._job(job)
@@ -270,6 +274,8 @@ class EngineRunner:
         if (wait_s := self._pace.wait_s()) > 0:
             await self._sleep(wait_s)
         self._pace.started()
+        self._model_lost = self._model_lost or self._resident is not None
+        self._resident = None
         self._process = await EngineProcess.start()
         if self._watching is not None:
             self._watching.cancel()

@@ -242,3 +242,25 @@ def test_the_back_end_is_chosen_by_machine_and_files(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(EngineMissing, match="pip install cyllama"):
         engine_for("llama.cpp")
+
+
+def test_health_is_a_sign_of_life_of_the_process(rig: Rig) -> None:
+    runner = engine(rig)
+    assert rig.loop.run(runner.answers())
+    os.kill(runner.pid or 0, signal.SIGSTOP)
+    assert not rig.loop.run(runner.answers())  # it was hung, and is killed
+    assert rig.loop.run(runner.answers())  # a new one
+    with pytest.raises(EngineLost):  # so that whoever believes the model to be loaded loads it again
+        rig.run(rig.job(id="early"))
+    rig.load()
+    during: list[asyncio.Task[bool]] = []
+
+    def emit(progress: RunnerProgress) -> None:
+        if progress.tokens_done == 2:
+            during.append(asyncio.ensure_future(runner.answers()))
+
+    async def main() -> bool:
+        await rig.runner.run(rig.job(id="healthy"), emit)
+        return await during[0]
+
+    assert rig.loop.run(main())
