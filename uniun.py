@@ -463,39 +463,38 @@ def _build_embedding_worker(vectors: VectorRepository, embedder: EmbeddingServic
     return EmbeddingWorker(vectors, BackgroundEmbedder(embedder), lane_width(performance_cores()))
 
 
-def _container() -> DeclarativeContainer:
+def _container(server: ServerAddress | None = None) -> DeclarativeContainer:
     from data.settings import load_settings
 
-    return build_container(load_settings())
+    return build_container(load_settings(), server)
+
+
+async def _container_beside_server() -> tuple[DeclarativeContainer, ServerAddress | None]:
+    """Over the scheduler of the server that runs already, if one does."""
+    container = _container()
+    server = await container.presence().find_server()
+    return (container if server is None else _container(server)), server
 
 
 @asynccontextmanager
 async def open_controllers() -> AsyncIterator[Controllers]:
     """A running scheduler, or that of a server that runs already, and a database that opens when it is first wanted;
     leaving stops what runs and ends the engine process."""
+    container, _ = await _container_beside_server()
     async with AsyncExitStack() as stack:
-        yield await _open(stack, build_container(*await _settings_and_server()))
+        yield await _open(stack, container)
 
 
 @asynccontextmanager
 async def open_app() -> AsyncIterator[Controllers]:
     """The same for a program that stays open. Without a server, background work goes on beside it."""
-    settings, server = await _settings_and_server()
+    container, server = await _container_beside_server()
     async with AsyncExitStack() as stack:
         if server is None:
-            yield await _open_alone(stack, build_container(settings))
+            yield await _open_alone(stack, container)
         else:
-            container = build_container(settings, server)
             await stack.enter_async_context(container.presence().app())
             yield await _open(stack, container)
-
-
-async def _settings_and_server() -> tuple[Settings, ServerAddress | None]:
-    from data.presence import Presence
-    from data.settings import load_settings
-
-    settings = load_settings()
-    return settings, await Presence(settings.data_dir).find_server()
 
 
 async def _open_alone(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
@@ -520,11 +519,10 @@ async def _open_alone(stack: AsyncExitStack, container: DeclarativeContainer) ->
 @asynccontextmanager
 async def open_servers_scheduler() -> AsyncIterator[SchedulerController | None]:
     """That of a server that runs already, to be watched; none where there is no server."""
-    settings, server = await _settings_and_server()
+    container, server = await _container_beside_server()
     if server is None:
         yield None
         return
-    container = build_container(settings, server)
     async with container.dispatcher():
         yield container.scheduling()
 
