@@ -3,7 +3,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from domain.entities.health import EngineProcess
-from domain.errors import UnknownModel
+from domain.errors import InvalidRequest, UnknownModel
 from presentation.cli.app import build_app
 from tests.fakes import FixedHealth, MemoryStore, fake_openers
 
@@ -46,3 +46,12 @@ def test_an_engine_whose_program_is_gone_is_an_orphan() -> None:
     process = EngineProcess(pid=4711, parent="", memory_bytes=1, running_s=1)
     shown = models("ps", store=MemoryStore(), health=FixedHealth(processes=(process,))).stdout
     assert "an orphan; end it with: kill 4711" in shown
+
+
+def test_a_remote_model_is_added_and_its_server_told_of() -> None:
+    store = MemoryStore()
+    added = models("add", "team", "--url", "http://gpu:8000", "--model", "m", store=store)
+    assert "http://gpu:8000/v1 cannot be reached." in added.stdout
+    assert "team is registered" in added.stdout
+    for arguments in (("add", "x"), ("add", "x", "/tmp", "--url", "http://gpu"), ("add", "x", "--model", "m")):
+        assert isinstance(models(*arguments, store=store).exception, InvalidRequest)
