@@ -198,7 +198,9 @@ class NotePage:
     def _gone(self) -> None:
         if not self._deleted:
             self._deleted = True
-            self._field.failed("the note was deleted elsewhere. Copy your text, or type it into a new note.")
+            self._field.failed_for_good(
+                "the note was deleted elsewhere. Copy your text, or type it into a new note."
+            )
 
     async def _drop_blank(self) -> None:
         """Begun, and left without a word."""

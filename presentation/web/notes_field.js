@@ -2,6 +2,7 @@
 const IDLE_MS = 700;
 const LONGEST_MS = 3000;
 const RETRY_MS = 1000;
+const FAILED_MS = 10000;
 const KEY = "uniun/draft/";
 
 export default {
@@ -63,9 +64,10 @@ export default {
     },
     flush(due) {
       if (this.serial === this.sent || this.state === "conflict") return;
-      if (due !== true && this.state !== "offline") return;
+      const again = this.state === "offline" || (this.state === "failed" && performance.now() > this.retryAt);
+      if (due !== true && !again) return;
       if (this.text.length > this.limit) {
-        this.fail(`a note of more than ${this.limit.toLocaleString("en")} characters cannot be saved here. Split it.`);
+        this.fail(`a note of more than ${this.limit.toLocaleString("en")} characters cannot be saved here. Split it.`, true);
         return;
       }
       if (!window.did_handshake || !window.socket?.connected) {
@@ -98,9 +100,12 @@ export default {
       if (document.activeElement !== this.$el.querySelector(".u-note-title")) this.title = title;
       this.forget();
     },
-    fail(why) {
+    // Tried again now and then, unless that is in vain.
+    fail(why, forGood) {
       this.why = why;
       this.state = "failed";
+      this.sent = -1;
+      this.retryAt = forGood ? Infinity : performance.now() + FAILED_MS;
     },
     conflict() {
       this.state = "conflict";

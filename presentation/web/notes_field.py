@@ -78,7 +78,11 @@ class NoteField(Element, component="notes_field.js"):
         self.run_method("saved", serial, note.content_hash, note.title)
 
     def failed(self, why: str) -> None:
-        self.run_method("fail", why)
+        """It is tried again now and then."""
+        self.run_method("fail", why, False)
+
+    def failed_for_good(self, why: str) -> None:
+        self.run_method("fail", why, True)
 
     def conflict(self) -> None:
         """Nothing is sent any more until `load` or `resend`."""

@@ -30,15 +30,26 @@ _DROP = """
 Import = Callable[[Callable[[ImportProgress], None]], Awaitable[ImportReport]]
 
 
-async def page_import(site: Site, samples: str = "") -> None:
+async def page_import(site: Site) -> None:
     """One import at a time, whichever page began it; it goes on when the page is closed."""
     with heading("Import notes"):
         link_button("All notes", "/notes").props("flat")
-    page = ImportPage(site)
-    page.draw()
-    if samples and site.errands.get(KEY) is None:
-        page.begin(site.faces.notes.import_samples)
-        ui.navigate.history.replace("/notes/import")
+    ImportPage(site).draw()
+
+
+def begin_import(site: Site, work: Import) -> None:
+    """Raises `InvalidRequest` while another import runs."""
+    running = site.errands.get(KEY)
+    if running is not None and running.running:
+        raise InvalidRequest("An import is running. Wait for it, or cancel it.")
+
+    async def run(say: Tell) -> ImportReport:
+        try:
+            return await work(say)
+        finally:
+            site.changes.tell("notes")
+
+    site.errands.begin(KEY, run)
 
 
 class ImportPage:
@@ -130,19 +141,7 @@ class ImportPage:
         self.begin(lambda progress: self._notes.import_upload(files, progress))
 
     def begin(self, work: Import) -> None:
-        """Raises `InvalidRequest` while another import runs."""
-        running = self._site.errands.get(KEY)
-        if running is not None and running.running:
-            raise InvalidRequest("An import is running. Wait for it, or cancel it.")
-        changes = self._site.changes
-
-        async def run(say: Tell) -> ImportReport:
-            try:
-                return await work(say)
-            finally:
-                changes.tell("notes")
-
-        self._site.errands.begin(KEY, run)
+        begin_import(self._site, work)
         self._look()
 
     # -- what is shown

@@ -2,8 +2,9 @@
 
 from nicegui import ui
 
+from presentation.web.notes_import import begin_import
 from presentation.web.notes_list import NoteFilter, NotesList
-from presentation.web.parts import link_button, main_button
+from presentation.web.parts import button, link_button, main_button
 from presentation.web.shell import empty, heading
 from presentation.web.site import Site
 
@@ -55,4 +56,8 @@ class NoNotes:
         ):
             main_button("Write a note", on_click=lambda: begin_note(self._site))
             link_button("Import a folder", "/notes/import")
-            link_button("Load the sample notes", "/notes/import?samples=1")
+            button("Load the sample notes", on_click=self._load_samples)
+
+    def _load_samples(self) -> None:
+        begin_import(self._site, self._site.faces.notes.import_samples)
+        ui.navigate.to("/notes/import")
