@@ -74,6 +74,7 @@ class LiveAnswer(Response):
     ) -> None:
         """From here on an error is an event, since the status is sent."""
         await stream.begin(headers)
+        told = "still here"
         try:
             while True:
                 match event:
@@ -83,8 +84,11 @@ class LiveAnswer(Response):
                         await stream.data(*self._answer.end(result))
                         await stream.raw("data: [DONE]\n\n")
                         break
+                    case None:
+                        await stream.comment(told)
                     case _:
-                        await stream.comment(_comment(event))
+                        told = _comment(event)
+                        await stream.comment(told)
                 event = await anext(events)
         except ClientStuck:
             raise
@@ -202,7 +206,7 @@ def _too_late(seconds: float, waiting: Waiting | None) -> str:
     )
 
 
-def _comment(event: GenerationEvent | None) -> str:
+def _comment(event: GenerationEvent) -> str:
     """For whoever reads the stream with their own eyes; clients skip comments. Other clients are not named in it."""
     match event:
         case Waiting(position=position, estimated_start_s=None):

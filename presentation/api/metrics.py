@@ -79,8 +79,7 @@ def _kinds(seen: SchedulerMetrics) -> Iterator[Metric]:
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
     below = [
-        (str(float(bound)), float(n))
-        for bound, n in zip(histogram.bounds_s, histogram.counts, strict=True)
+        (str(float(bound)), float(n)) for bound, n in zip(histogram.bounds_s, histogram.counts, strict=True)
     ]
     return [*below, ("+Inf", float(histogram.count))]
 
