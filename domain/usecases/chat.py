@@ -93,7 +93,10 @@ class AnswerUseCase:
             messages or (Message(role="user", content="Hello"),),
             model=asking.conversation.model,
         )
-        await job.result()
+        try:
+            await job.result()
+        finally:
+            job.cancel()
 
 
 class Answer:

@@ -37,6 +37,7 @@ BENCHMARKS = {
     "library-growth": "library_growth",
     "api-under-load": "api_under_load",
     "api-soak": "api_soak",
+    "web-pages": "web_pages",
 }
 
 

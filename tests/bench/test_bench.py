@@ -20,6 +20,7 @@ MINUTES = {
     "engine-speed",
     "api-under-load",
     "api-soak",
+    "web-pages",
 }
 """Even in quick mode they generate for a minute each; `make bench` runs them."""
 QUICK = [name for name in BENCHMARKS if name not in MINUTES]

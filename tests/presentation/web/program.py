@@ -4,6 +4,8 @@
 """
 
 import asyncio
+import gc
+import signal
 import sys
 from collections.abc import Callable
 
@@ -51,7 +53,20 @@ def _over(
     return built
 
 
+def tell_pages() -> None:
+    """How many pages are alive, open or forgotten by everybody but the garbage, and what the largest is made of."""
+    from nicegui import Client  # the server says where its files go before this is imported
+
+    gc.collect()
+    pages = [each for each in gc.get_objects() if isinstance(each, Client)]
+    sys.stdout.write(
+        f"pages {len(pages)} elements {max((len(page.elements) for page in pages), default=0)}\n"
+    )
+    sys.stdout.flush()
+
+
 async def serve(port: int, speed: str) -> None:
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, tell_pages)
     if speed != "model":
         uniun.build_container = _over(PacedRunner(1 / float(speed)), uniun.build_container)
     await answer(uniun.open_server, "127.0.0.1", port, show=False)
