@@ -1,5 +1,6 @@
 """Nataraj: a deck to flick through. Gestures and keys are in static/deck.js."""
 
+import asyncio
 from typing import Any
 
 from nicegui import ui
@@ -10,7 +11,7 @@ from domain.entities.nataraj import WHOLE_LIBRARY, Card, Deck, DeckWork
 from domain.errors import NotFound, UniunError
 from presentation.web.deck_words import fill_words
 from presentation.web.notices import tell_error
-from presentation.web.parts import button, link, link_button
+from presentation.web.parts import button, dialog, link, link_button
 from presentation.web.shell import empty, heading, plain
 from presentation.web.site import Site
 
@@ -52,6 +53,7 @@ class DeckTable:
         self._site = site
         self._nataraj = site.faces.nataraj
         self._client = ui.context.client
+        self._looking = asyncio.Lock()
         self._scope = scope
         self._deck: Deck | None = None
         self._work = DeckWork()
@@ -64,7 +66,11 @@ class DeckTable:
         self._said = ui.element("div").classes("u-hidden").props("role=status")
 
     async def look(self) -> None:
-        """Draws what has changed since it was drawn last."""
+        """Draws what has changed since it was drawn last. One look at a time: an older one must not end after a newer."""
+        async with self._looking:
+            await self._look()
+
+    async def _look(self) -> None:
         deck = await self._nataraj.deck(self._scope)
         self._work = await self._nataraj.work(self._scope)
         if not deck.cards:
@@ -112,11 +118,7 @@ class DeckTable:
 
     def help(self) -> None:
         """The keys."""
-        with (
-            self._client,
-            ui.dialog(value=True) as dialog,
-            ui.card().props('role=document aria-label="Keys"'),
-        ):
+        with self._client, dialog("Keys") as shown, ui.card():
             with ui.element("h2"):
                 plain("Keys")
             with ui.element("dl").classes("u-keys"):
@@ -127,15 +129,14 @@ class DeckTable:
                         plain(meaning)
             with ui.element("p").classes("u-muted u-small"):
                 plain("Or pull a card to the right to keep it, to the left to drop it.")
-            button("Close", on_click=dialog.close).props("flat autofocus")
-        dialog.on("hide", dialog.delete)
+            button("Close", on_click=shown.close).props("flat autofocus")
 
     async def _show_notes(self) -> None:
         cards = self._deck.cards if self._deck is not None else ()
         if not cards:
             return
         sources = await self._sources(cards[0])
-        with self._client, ui.dialog(value=True) as dialog, ui.card().classes("u-deck-notes"):
+        with self._client, dialog("Notes that this card joins") as shown, ui.card().classes("u-deck-notes"):
             with ui.element("h2"):
                 plain("Notes that this card joins")
             for note_id, title, text in sources:
@@ -144,8 +145,7 @@ class DeckTable:
                         link(title, f"/notes/{note_id}")
                     with ui.element("p").classes("u-muted u-deck-excerpt"):
                         plain(text)
-            button("Close", on_click=dialog.close).props("flat autofocus")
-        dialog.on("hide", dialog.delete)
+            button("Close", on_click=shown.close).props("flat autofocus")
 
     async def _sources(self, card: Card) -> list[tuple[str, str, str]]:
         found = []

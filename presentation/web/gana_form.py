@@ -11,6 +11,7 @@ from domain.entities.note import Manas
 from domain.errors import InvalidField
 from presentation.controllers.gana import GanaController
 from presentation.web.gana_trigger import TriggerField
+from presentation.web.parts import fold
 from presentation.web.shell import plain
 
 _INPUTS = {
@@ -97,10 +98,7 @@ class GanaForm:
             )
 
     def _draw_more(self, draft: Mapping[str, Any]) -> None:
-        with (
-            ui.expansion("More").classes("u-bar").props("dense header-class=u-expansion"),
-            ui.element("div").classes("u-stack"),
-        ):
+        with fold("More"):
             self._description = _text("Description, for yourself", draft.get("description", ""))
             self._missed = ui.select(_MISSED, value=draft.get("missed_runs", "latest")).props(
                 'outlined label="When its time came while UNIUN was closed"'
@@ -172,6 +170,7 @@ class GanaForm:
         if place is None:
             return False
         place.error = str(error)
+        ui.run_javascript(f"getHtmlElement({place.id})?.closest('details')?.setAttribute('open', '')")
         place.run_method("focus")
         return True
 

@@ -41,7 +41,9 @@ class GanaPreview:
             self._stop = ui.button("Stop", icon="stop", color=None, on_click=self.stop)
             self._stop.props("no-caps outline").classes("u-button").set_visibility(False)
         self._state = ui.label("").classes("u-muted u-small u-number").props("role=status")
-        self._shown = ui.label("").classes("u-preline u-preview-text").props('aria-label="What it wrote"')
+        self._shown = (
+            ui.label("").classes("u-preline u-preview-text").props('role=region aria-label="What it wrote"')
+        )
         self._timer: ui.timer | None = None
         ui.context.client.on_delete(self.stop)
 
@@ -96,7 +98,7 @@ class GanaPreview:
     def _end(self, words: str) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._shown.text = self._text
-        self._state.text = words
         self._stop.set_visibility(False)
         self._begin.enable()
+        self._shown.text = self._text
+        self._state.text = words

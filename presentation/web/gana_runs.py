@@ -1,5 +1,7 @@
 """The log of a Gana: what each run read and wrote, what it took, and why it wrote nothing."""
 
+import asyncio
+
 from nicegui import ui
 
 from domain.entities.gana import RUNS_PER_GANA, GanaRun
@@ -9,7 +11,7 @@ from presentation.web.parts import link
 from presentation.web.shell import plain
 from presentation.web.site import Site
 
-_INPUTS = 12
+_INPUTS = 6
 """Notes of one run that are named; of the rest only the number is."""
 
 
@@ -19,8 +21,11 @@ class GanaRuns:
     def __init__(self, site: Site, gana_id: str) -> None:
         self._site = site
         self._gana_id = gana_id
+        self._looking = asyncio.Lock()
         self._drawn: dict[str, GanaRun] = {}
         self._rows: dict[str, ui.element] = {}
+        self._titles: dict[str, str | None] = {}
+        """Of notes that were read; none for one that is gone."""
         self._none = ui.element("p").classes("u-muted")
         with self._none:
             plain("It has not run yet.")
@@ -28,6 +33,10 @@ class GanaRuns:
 
     async def look(self) -> None:
         """Draws what is new or has changed."""
+        async with self._looking:
+            await self._look()
+
+    async def _look(self) -> None:
         runs = await self._site.faces.ganas.runs(self._gana_id, limit=RUNS_PER_GANA)
         self._none.set_visibility(not runs)
         for gone in set(self._drawn) - {run.id for run in runs}:
@@ -39,6 +48,8 @@ class GanaRuns:
             if run.id in self._rows:
                 self._rows.pop(run.id).delete()
             self._drawn[run.id] = run
+            for note_id in run.input_note_ids[:_INPUTS]:
+                await self._look_up(note_id)
             with self._list:
                 self._rows[run.id] = self._draw(run)
             self._rows[run.id].move(target_index=place)
@@ -53,21 +64,13 @@ class GanaRuns:
                 with ui.element("span").classes("u-muted u-small u-number"):
                     figures = f" · {run_figures(run)}" if run.status != "running" else ""
                     plain(f"{moment_words(run.started_at, now)}{figures}")
-            body = ui.element("div").classes("u-run-body")
-        filled = False
-
-        async def fill() -> None:
-            nonlocal filled
-            if not filled:
-                filled = True
-                await self._fill(body, run)
-
-        row.on("toggle", fill)
+            self._draw_body(run)
         return row
 
-    async def _fill(self, body: ui.element, run: GanaRun) -> None:
-        inputs = await self._titles(run.input_note_ids[:_INPUTS])
-        with body:
+    def _draw_body(self, run: GanaRun) -> None:
+        named = run.input_note_ids[:_INPUTS]
+        inputs = [(note_id, title) for note_id in named if (title := self._titles.get(note_id)) is not None]
+        with ui.element("div").classes("u-run-body"):
             if run.reason is not None or run.detail:
                 with ui.element("p"):
                     reason = REASONS.get(run.reason or "", "")
@@ -90,12 +93,10 @@ class GanaRuns:
                 if run.output_note_id is not None:
                     link("Open the note", f"/notes/{run.output_note_id}")
 
-    async def _titles(self, note_ids: tuple[str, ...]) -> list[tuple[str, str]]:
-        found = []
-        for note_id in note_ids:
-            try:
-                note = (await self._site.faces.notes.show(note_id)).note
-            except NotFound:
-                continue
-            found.append((note.id, note.title or "Untitled"))
-        return found
+    async def _look_up(self, note_id: str) -> None:
+        if note_id in self._titles:
+            return
+        try:
+            self._titles[note_id] = (await self._site.faces.notes.show(note_id)).note.title or "Untitled"
+        except NotFound:
+            self._titles[note_id] = None

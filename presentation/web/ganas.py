@@ -1,5 +1,7 @@
 """The list of Ganas: what each does next, and how its last run went."""
 
+import asyncio
+
 from nicegui import ui
 
 from domain.entities.gana import Gana, GanaRun
@@ -31,6 +33,7 @@ class GanaBook:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._ganas = site.faces.ganas
+        self._looking = asyncio.Lock()
         self._drawn: dict[str, object] = {}
         self._lines: dict[str, ui.label] = {}
         self._place = ui.element("div")
@@ -39,6 +42,10 @@ class GanaBook:
 
     async def look(self) -> None:
         """Reads everything and draws what is another than before."""
+        async with self._looking:
+            await self._look()
+
+    async def _look(self) -> None:
         ganas = await self._ganas.list()
         last: dict[str, GanaRun] = {}
         for run in await self._ganas.runs(limit=_RUNS):
@@ -48,14 +55,15 @@ class GanaBook:
             self._order = order
             self._begin(order)
         for gana in ganas:
-            run = last.get(gana.id)
+            newest = last.get(gana.id)
             errand = gana_work.run_of(self._site, gana.id)
             running = errand is not None and errand.running
             due = self._due(gana)
-            seen = gana, run, running, due
+            seen = gana, newest, running, due
             if self._drawn.get(gana.id) != seen:
                 self._drawn[gana.id] = seen
-                self._draw(gana, run, due, running=running or (run is not None and run.status == "running"))
+                running = running or (newest is not None and newest.status == "running")
+                self._draw(gana, newest, due, running=running)
         self.show_progress()
 
     def show_progress(self) -> None:

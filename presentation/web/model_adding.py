@@ -6,7 +6,7 @@ from nicegui import ui
 
 from domain.errors import UniunError
 from presentation.web.notices import sentence, tell
-from presentation.web.parts import main_button
+from presentation.web.parts import fold, main_button
 from presentation.web.pulls import pull_words
 from presentation.web.site import Site
 
@@ -15,12 +15,9 @@ _LOOK_S = 0.5
 
 def draw_adding(site: Site) -> None:
     """Repositories of the hub by name, and files of one's own."""
-    with (
-        ui.expansion("Another model", icon="add").classes("u-card").props("dense"),
-        ui.element("div").classes("u-stack"),
-    ):
+    with ui.element("section").classes("u-card"), fold("Another model"):
         name = ui.input("Repository on the Hugging Face hub, in MLX format", placeholder="owner/name").props(
-            "outlined"
+            "outlined stack-label"
         )
 
         def pull() -> None:

@@ -54,20 +54,34 @@ def section(title: str) -> Element:
     return card
 
 
+def fold(title: str) -> Element:
+    """Folded away until it is asked for; draw into it."""
+    with ui.element("details").classes("u-fold"):
+        with ui.element("summary"):
+            plain(title)
+        return ui.element("div").classes("u-stack")
+
+
+def dialog(title: str) -> ui.dialog:
+    """Over the whole page, under a name; draw a card into it. It goes when it is closed."""
+    made = ui.dialog(value=True)
+    made.props["aria-label"] = title
+    made.on("hide", made.delete)
+    return made
+
+
 async def confirm(title: str, text: str, yes: str) -> bool:
     """Asks before something that cannot be undone.
 
     The question belongs to the page and not to the row with the button: that may be drawn anew meanwhile. So what the
     caller does afterwards must say on which page (`with client:`).
     """
-    with ui.context.client, ui.dialog(value=True) as dialog, ui.card().classes("u-stack u-dialog"):
+    with ui.context.client, dialog(title) as asked, ui.card().classes("u-stack u-dialog"):
         with ui.element("h2"):
             plain(title)
         with ui.element("p"):
             plain(text)
         with ui.element("div").classes("u-row u-ends"):
-            button("Cancel", on_click=lambda: dialog.submit(False)).props("flat autofocus")
-            ui.button(yes, on_click=lambda: dialog.submit(True), color="negative").props("no-caps unelevated")
-    answer = await dialog
-    dialog.delete()
-    return bool(answer)
+            button("Cancel", on_click=lambda: asked.submit(False)).props("flat autofocus")
+            ui.button(yes, on_click=lambda: asked.submit(True), color="negative").props("no-caps unelevated")
+    return bool(await asked)

@@ -38,8 +38,9 @@ def _draw_look() -> None:
         switch = ThemeSwitch()
 
         def use(chosen: str) -> None:
-            theme = next((theme for theme in THEMES if theme == chosen), "auto")
-            switch.use(theme)
+            for theme in THEMES:
+                if theme == chosen:
+                    switch.use(theme)
 
         with ui.element("div").props('role=group aria-label="Colours"'):
             ui.radio(_THEMES, value=switch.theme, on_change=lambda event: use(str(event.value))).props(

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
@@ -57,13 +58,13 @@ async def _answers(self: HubReachability) -> bool:
 def main(port: int) -> None:
     build, store = uniun.build_container, ObedientStore(Path(os.environ["UNIUN_DATA_DIR"]))
 
-    def built(settings: object) -> DeclarativeContainer:
-        container = build(settings)  # type: ignore[arg-type]
+    def built(*given: Any) -> DeclarativeContainer:
+        container = build(*given)
         container.runner.override(providers.Object(PacedRunner(1 / 400)))
         container.store.override(providers.Object(store))
         return container
 
-    uniun.build_container = built
+    uniun.build_container = built  # type: ignore[assignment]
     HubReachability.answers = _answers  # type: ignore[method-assign]
     asyncio.run(serve(uniun.open_server, "127.0.0.1", port, show=False))
 

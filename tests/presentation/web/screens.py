@@ -115,7 +115,7 @@ def _keys(page: Page) -> None:
 def _digest(page: Page) -> None:
     page.get_by_role("link", name="Morning digest", exact=True).click()
     page.wait_for_url("**/ganas/*")
-    page.locator("summary").first.click()
+    page.get_by_role("region", name="History").locator("summary").first.click()
     page.get_by_role("link", name="Willow").wait_for()
 
 

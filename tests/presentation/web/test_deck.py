@@ -153,7 +153,11 @@ def job(kind: LlmTaskKind, flow: str) -> JobView:
 
 
 def snapshot(running: JobView | None, *queued: JobView, loading: str | None = None) -> SchedulerSnapshot:
-    return SchedulerSnapshot.model_construct(running=running, tiers={3: queued}, loading=loading)
+    return SchedulerSnapshot(
+        at=0, resident="m", loading=loading, foreground=None, running=running, tiers={3: queued}, switches=(),
+        kind_vruntime_s={}, flow_vruntime_s={}, extract_share=0, extract_exhausted=False, swap_cost_s={},
+        linger_until=None, last_reason="", swaps=0, preemptions=0,
+    )  # fmt: skip
 
 
 OURS = job(LlmTaskKind.NATARAJ, "all")

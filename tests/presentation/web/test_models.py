@@ -93,8 +93,12 @@ def test_whether_it_fits_in_words() -> None:
 
 def test_what_a_switch_waits_for_in_words() -> None:
     def seen(**fields: object) -> SchedulerSnapshot:
-        plain = {"loading": None, "loading_s": None, "running": None, "swap_cost_s": {}, "last_reason": ""}
-        return SchedulerSnapshot.model_construct(**(plain | fields))  # type: ignore[arg-type]
+        idle = SchedulerSnapshot(
+            at=0, resident=None, loading=None, foreground=None, running=None, tiers={}, switches=(),
+            kind_vruntime_s={}, flow_vruntime_s={}, extract_share=0, extract_exhausted=False, swap_cost_s={},
+            linger_until=None, last_reason="", swaps=0, preemptions=0,
+        )  # fmt: skip
+        return idle.model_copy(update=fields)
 
     assert switch_words("big", seen(), asked=False) == ""
     assert switch_words("big", seen(), asked=True) == "Waiting…"
