@@ -63,12 +63,14 @@ def _stopping() -> Iterator[asyncio.Event]:
             stop_at_once()
         stop.set()
 
-    for number in _SIGNALS:
+    # What is ignored stays so: nohup, and a shell's `&`, see to that.
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in heard:
         loop.add_signal_handler(number, told)
     try:
         yield stop
     finally:
-        for number in _SIGNALS:
+        for number in heard:
             loop.remove_signal_handler(number)
 
 

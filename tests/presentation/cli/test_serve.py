@@ -1,11 +1,15 @@
 """`uniun serve` and `uniun` alone, where a server is open already."""
 
+import asyncio
+import os
+import signal
 import sys
 import webbrowser
 from pathlib import Path
 
 import pytest
 
+import presentation.cli.serve as serve_module
 from presentation.cli.app import build_app
 from presentation.cli.run import run
 from tests.fakes import fake_openers
@@ -51,3 +55,31 @@ def test_without_a_display_the_address_is_enough(shown: list[str], monkeypatch: 
 @pytest.mark.parametrize("wrong", [("--port", "70000"), ("--port", "x"), ("--no-such",)])
 def test_what_cannot_be_typed_is_2(wrong: tuple[str, ...]) -> None:
     assert uniun("serve", *wrong) == 2
+
+
+def test_the_first_signal_ends_it_in_good_order_and_the_second_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_once: list[bool] = []
+    monkeypatch.setattr(serve_module, "stop_at_once", lambda: at_once.append(True))
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)]
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    async def scenario() -> None:
+        with serve_module._stopping() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.wait_for(stop.wait(), 10)
+            assert at_once == []
+            os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(1_000):
+                if at_once:
+                    break
+                await asyncio.sleep(0.001)
+        assert at_once == [True]
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        for number, handler in zip((signal.SIGINT, signal.SIGHUP), before, strict=True):
+            signal.signal(number, handler)
