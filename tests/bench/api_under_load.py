@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from data.inference.process import ENVIRONMENT
+from domain.errors import EngineError
 from tests.bench import llama_server, openai_servers
 from tests.bench.figures import Figure, Report, at_most, median, percentile, spread
 from tests.bench.openai_servers import Answered, Client
@@ -20,6 +21,8 @@ BATCH_TOKENS = 120
 BATCH_SENTENCES = 12
 GRACE_S = 0.1
 CONTEXT_PER_SLOT = 2048
+PEER_LIMIT_S = 600.0
+"""A server that is not through by then is reported with the samples that there are."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,15 @@ async def run(setting: Setting) -> Report:
     figures: list[Figure] = []
     raw: dict[str, object] = {}
     for peer in _peers(setting):
-        samples = setting.count(peer.samples)
-        async with peer.open() as client:
-            await client.ask(999_999, 4)  # loads the model, and whatever else is done at the first request
-            idle = [await client.ask(1_000 + at, TOKENS, **peer.words) for at in range(samples)]
-            async with _batch(client):
-                await asyncio.sleep(2)
-                loaded = await _loaded(client, samples, peer.words)
+        idle: list[Answered] = []
+        loaded: list[Answered] = []
+        try:
+            async with asyncio.timeout(PEER_LIMIT_S):
+                await _measure(peer, setting.count(peer.samples), idle, loaded)
+        except (EngineError, TimeoutError, OSError) as error:
+            raw[f"{peer.name}, stopped"] = f"{type(error).__name__} after {len(loaded)} samples under load"
+        if not loaded:
+            continue
         ours = peer.name.startswith("uniun")
         for what, factor in (("first_token_s", 1.25), ("last_token_s", 1.10)):
             before = [getattr(answer, what) for answer in idle]
@@ -61,6 +66,19 @@ async def run(setting: Setting) -> Report:
             ]
             raw[f"{peer.name}, {name}"] = {"idle": spread(before), "loaded": spread(under)}
     return Report("api-under-load", tuple(figures), raw)
+
+
+async def _measure(peer: Peer, samples: int, idle: list[Answered], loaded: list[Answered]) -> None:
+    pauses = random.Random(1)
+    async with peer.open() as client:
+        await client.ask(999_999, 4)  # loads the model, and whatever else is done at the first request
+        for at in range(samples):
+            idle.append(await client.ask(1_000 + at, TOKENS, **peer.words))
+        async with _batch(client):
+            await asyncio.sleep(2)
+            for at in range(samples):
+                await asyncio.sleep(pauses.uniform(0.2, 1.0))
+                loaded.append(await client.ask(2_000 + at, TOKENS, **peer.words))
 
 
 def _peers(setting: Setting) -> list[Peer]:
@@ -91,15 +109,6 @@ async def _llama(setting: Setting, slots: int) -> AsyncIterator[Client]:
     path = setting.model.gguf_path.resolve()
     async with llama_server.server(path, threads(), context, ENVIRONMENT, slots=slots) as url:
         yield Client(url, setting.model.name, setting.clock)
-
-
-async def _loaded(client: Client, samples: int, words: dict[str, Any]) -> list[Answered]:
-    pauses = random.Random(1)
-    answers = []
-    for at in range(samples):
-        await asyncio.sleep(pauses.uniform(0.2, 1.0))
-        answers.append(await client.ask(2_000 + at, TOKENS, **words))
-    return answers
 
 
 @asynccontextmanager
