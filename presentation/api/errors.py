@@ -51,11 +51,6 @@ class ApiErrorBody(BaseModel):
     error: ApiErrorDetail
 
 
-def status_of(error: e.UniunError) -> int:
-    """The HTTP status that says what kind of error it is."""
-    return _entry(error)[0]
-
-
 def error_detail(error: Exception) -> tuple[int, ApiErrorDetail, dict[str, str]]:
     """Status, body and headers for any exception. Of one that is not ours, only its class is logged: its text may
     hold what the client sent."""
