@@ -86,7 +86,10 @@ class _Server(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except SystemExit:  # it ends the program without a word; what went wrong is in the log
+            raise RuntimeError("the pages or the API could not be started; where is in server.log") from None
         self._ready()
 
     @contextlib.contextmanager

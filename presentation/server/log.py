@@ -19,6 +19,10 @@ class _Formatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
         if record.exc_info:
             record.message = "an error in the code"
+        elif "Traceback (most recent call last)" in record.message:  # as uvicorn tells of a start that failed
+            told = record.message.splitlines()
+            places = [line for line in told if line.startswith("  File ")]
+            record.message = "\n".join([*places, told[-1].partition(":")[0]])
         return super().formatMessage(record)
 
     def formatException(self, ei: _Caught) -> str:  # noqa: N802 - the name is logging's

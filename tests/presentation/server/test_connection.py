@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,22 @@ def test_more_connections_than_are_taken_are_told_so(tmp_path: Path) -> None:
             other.close()
 
     play(tmp_path, scene, max_connections=4)
+
+
+def test_what_cannot_be_started_is_said(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def broken(app: FastAPI) -> AsyncIterator[None]:
+        raise ZeroDivisionError("secret words")
+        yield
+
+    async def main() -> None:
+        with bound("127.0.0.1", 0) as listener:
+            options = ServerOptions("127.0.0.1", 1, "s", "c", tmp_path, tmp_path / "server.log")
+            with pytest.raises(RuntimeError, match=r"server\.log"):
+                await serve(FastAPI(lifespan=broken), listener, options, asyncio.Event(), lambda: None)
+        log = (tmp_path / "server.log").read_text()
+        assert "ZeroDivisionError" in log
+        assert "broken" in log
+        assert "secret words" not in log
+
+    asyncio.run(main())
