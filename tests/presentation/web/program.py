@@ -5,6 +5,7 @@
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -65,11 +66,22 @@ def tell_pages() -> None:
     sys.stdout.flush()
 
 
+async def end_with(parent: int) -> None:
+    """Whoever started this may be killed, and then nobody else ends it."""
+    while os.getppid() == parent:  # noqa: ASYNC110 - the end of a parent is no event
+        await asyncio.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 async def serve(port: int, speed: str) -> None:
+    watch = asyncio.ensure_future(end_with(os.getppid()))
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, tell_pages)
     if speed != "model":
         uniun.build_container = _over(PacedRunner(1 / float(speed)), uniun.build_container)
-    await answer(uniun.open_server, "127.0.0.1", port, show=False)
+    try:
+        await answer(uniun.open_server, "127.0.0.1", port, show=False)
+    finally:
+        watch.cancel()
 
 
 if __name__ == "__main__":
