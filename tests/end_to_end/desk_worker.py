@@ -151,7 +151,7 @@ class User:
 
 
 async def app(folder: Path, life: int, beat: Callable[[], None]) -> None:
-    uniun._container = lambda: fast_container(folder, beat)
+    uniun._container = lambda server=None: fast_container(folder, beat)
     async with uniun.open_app() as controllers:
         user = User(controllers, folder, life)
         await asyncio.gather(user.write(), user.chat())
@@ -160,7 +160,7 @@ async def app(folder: Path, life: int, beat: Callable[[], None]) -> None:
 async def last_app(folder: Path, beat: Callable[[], None]) -> None:
     """Until nothing is left to do."""
     container = fast_container(folder, beat)
-    uniun._container = lambda: container
+    uniun._container = lambda server=None: container
     async with uniun.open_app() as controllers:
         while not await _is_done(controllers, container):  # noqa: ASYNC110 - nobody tells when a loop is idle
             await asyncio.sleep(10)

@@ -240,7 +240,7 @@ def test_being_cancelled_keeps_what_there_is_and_cancels_the_job() -> None:
 def test_an_error_of_the_notes_is_kept_on_the_answer() -> None:
     world = World()
 
-    async def broken() -> int:
+    async def broken(*, tag: str | None = None, manas_id: str | None = None) -> int:
         raise NoteNotFound("The notes are gone.")
 
     world.library.notes.count = broken  # type: ignore[method-assign]

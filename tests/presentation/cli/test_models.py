@@ -53,5 +53,9 @@ def test_a_remote_model_is_added_and_its_server_told_of() -> None:
     added = models("add", "team", "--url", "http://gpu:8000", "--model", "m", store=store)
     assert "http://gpu:8000/v1 cannot be reached." in added.stdout
     assert "team is registered" in added.stdout
-    for arguments in (("add", "x"), ("add", "x", "/tmp", "--url", "http://gpu"), ("add", "x", "--model", "m")):
+    for arguments in (
+        ("add", "x"),
+        ("add", "x", "/tmp", "--url", "http://gpu"),
+        ("add", "x", "--model", "m"),
+    ):
         assert isinstance(models(*arguments, store=store).exception, InvalidRequest)
