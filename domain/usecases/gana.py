@@ -160,7 +160,9 @@ class GanaEngine:
         except _TRY_LATER as error:
             lost = str(error)
         finally:
-            del self._running[gana.id]
+            # A run that lost its claim may end while the one that took it over goes on.
+            if self._running.get(gana.id) is jobs:
+                del self._running[gana.id]
             if not settled:
                 ended = await self._give_back(claim, run, lost)
         if settled:

@@ -287,6 +287,24 @@ def test_a_tick_that_was_lost_publishes_nothing() -> None:
     asyncio.run(scenario())
 
 
+def test_a_run_that_lost_its_claim_may_end_beside_the_one_that_took_it_over() -> None:
+    world = GanaWorld(ScriptedCoordinator([HOLD], answer("Done.")))
+
+    async def scenario() -> None:
+        gana = await world.gana(due_at=world.now, input_tag="inbox")
+        await world.note("Bread rose.", "inbox")
+        stale = Tick(gana_id=gana.id, due_at=gana.due_at, claim="stale")
+        first = asyncio.create_task(world.engine.process_gana(gana, "cron", tick=stale))
+        await submitted(world)
+        assert (await due_run(world, gana)).status == "succeeded"
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert len(world.ganas.published) == 1
+
+    asyncio.run(scenario())
+
+
 def test_a_run_that_is_cancelled_while_it_is_completed_is_logged_as_it_ended() -> None:
     world = GanaWorld()
 
