@@ -149,14 +149,10 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         manas_repository = providers.Singleton(SqlManasRepository, database, identities)
         vector_repository = providers.Singleton(SqlVectorRepository, database)
         knowledge_repository = providers.Singleton(SqlKnowledgeRepository, database)
-        conversation_repository = providers.Singleton(SqlConversationRepository, database)
+        claim_holders = providers.Singleton(ClaimHolders, settings.data_dir)
+        conversation_repository = providers.Singleton(SqlConversationRepository, database, claim_holders)
         card_repository = providers.Singleton(SqlCardRepository, database)
-        gana_repository = providers.Singleton(
-            SqlGanaRepository,
-            database,
-            identities,
-            holders=providers.Singleton(ClaimHolders, settings.data_dir),
-        )
+        gana_repository = providers.Singleton(SqlGanaRepository, database, identities, holders=claim_holders)
         api_key_repository = providers.Singleton(SqlApiKeyRepository, database)
         loop_log = providers.Singleton(LoopLog, settings.log_dir)
         machine = providers.Singleton(

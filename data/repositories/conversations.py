@@ -10,6 +10,8 @@ from data.database.columns import storable
 from data.database.rows import insert, table, upsert
 from data.database.session import Database
 from data.database.tables.conversations import ConversationRow, MessageRow
+from data.gana.holders import ClaimHolders
+from data.repositories.dead_holders import end_claims_of_dead
 from data.repositories.full_text import MAX_QUERY_CHARACTERS, MAX_QUERY_WORDS, fold
 from domain.entities.conversation import ChatMessage, Conversation
 from domain.errors import ConversationNotFound, MessageNotFound
@@ -19,10 +21,11 @@ MAX_PATH = 10_000
 
 
 class SqlConversationRepository:
-    """Implements `ConversationRepository`."""
+    """Implements `ConversationRepository`. Without `holders`, who writes an answer is not known."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, holders: ClaimHolders | None = None) -> None:
         self._database = database
+        self._holders = holders
 
     async def create(self, conversation: Conversation) -> None:
         await self._database.write(lambda session: insert(session, ConversationRow, [_row(conversation)]))
@@ -91,16 +94,19 @@ class SqlConversationRepository:
         return await self._database.read(read) if words else ()
 
     async def put_message(self, message: ChatMessage) -> None:
+        writer = self._holders.name() if self._holders is not None and message.state == "streaming" else None
+
         def write(session: Session) -> None:
             conversation = _known(session, message.conversation_id)
             if message.parent_id is not None and not _has(session, message.parent_id):
                 raise MessageNotFound(f"There is no message {message.parent_id} to answer.")
-            upsert(session, MessageRow, [_message_row(message)], key=["id"])
+            changed: dict[str, Any] = {"changed_at": max(conversation.changed_at, message.created_at)}
+            if not _has(session, message.id):
+                changed["leaf_id"] = message.id
+            upsert(session, MessageRow, [{**_message_row(message), "writer": writer}], key=["id"])
             rows = table(ConversationRow)
             session.connection().execute(
-                update(rows)
-                .where(rows.c.id == message.conversation_id)
-                .values(leaf_id=message.id, changed_at=max(conversation.changed_at, message.created_at))
+                update(rows).where(rows.c.id == message.conversation_id).values(changed)
             )
 
         await self._database.write(write)
@@ -115,7 +121,10 @@ class SqlConversationRepository:
             )
             return tuple(map(_message, session.exec(rows)))
 
-        return await self._database.read(read)
+        found = await self._database.read(read)
+        if any(message.state == "streaming" for message in found) and await self._some_ended():
+            found = await self._database.read(read)
+        return found
 
     async def path(self, message_id: str) -> tuple[ChatMessage, ...]:
         def read(session: Session) -> tuple[ChatMessage, ...]:
@@ -134,10 +143,20 @@ class SqlConversationRepository:
     async def settle_streaming(self) -> Sequence[str]:
         def write(session: Session) -> Sequence[str]:
             rows = table(MessageRow)
-            settled = update(rows).where(rows.c.state == "streaming").values(state="stopped")
-            return [str(note_id) for (note_id,) in session.connection().execute(settled.returning(rows.c.id))]
+            settled = update(rows).where(rows.c.state == "streaming").values(state="stopped", writer=None)
+            return [
+                str(message_id)
+                for (message_id,) in session.connection().execute(settled.returning(rows.c.id))
+            ]
 
         return await self._database.write(write)
+
+    async def _some_ended(self) -> bool:
+        """Whether a process was killed; then what it left is settled."""
+        if self._holders is None or not self._holders.some_died():
+            return False
+        await self._database.write(lambda session: end_claims_of_dead(session, self._holders))
+        return True
 
 
 _NEWEST = (
@@ -175,4 +194,4 @@ def _conversation(row: ConversationRow) -> Conversation:
 
 
 def _message(row: MessageRow) -> ChatMessage:
-    return ChatMessage.model_validate(row.model_dump(exclude={"number", "folded"}))
+    return ChatMessage.model_validate(row.model_dump(exclude={"number", "folded", "writer"}))

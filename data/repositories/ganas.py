@@ -1,6 +1,6 @@
 """Ganas, their claims and their run log in the database."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, delete, func, not_, or_, update
@@ -10,6 +10,7 @@ from data.database.rows import table, upsert
 from data.database.session import Database
 from data.database.tables.gana import GanaRow, GanaRunRow
 from data.gana.holders import ClaimHolders
+from data.repositories.dead_holders import end_claims_of_dead
 from data.repositories.note_writing import write_notes
 from domain.entities.gana import RUNS_IN_ALL, RUNS_PER_GANA, Gana, GanaRun, Tick
 from domain.entities.note import Note
@@ -18,7 +19,6 @@ from domain.repositories.identity import Identities
 
 LEASE_S = 60.0
 
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _GANA = table(GanaRow).c
 _FREE = {"claim": None, "claim_due_at": None, "claim_until": None}
 
@@ -71,7 +71,7 @@ class SqlGanaRepository:
 
     async def due(self, now: datetime, limit: int) -> tuple[Gana, ...]:
         if self._holders is not None and self._holders.some_died():
-            await self._database.write(self._end_leases_of_dead)
+            await self._database.write(lambda session: end_claims_of_dead(session, self._holders))
 
         def read(session: Session) -> tuple[Gana, ...]:
             at = case((_GANA.claim_due_at.is_not(None), _GANA.claim_due_at), else_=_GANA.due_at)
@@ -116,7 +116,7 @@ class SqlGanaRepository:
             free = (_GANA.enabled, or_(and_(idle, _GANA.due_at == due_at), abandoned))
 
         def write(session: Session) -> Tick | None:
-            self._end_leases_of_dead(session)
+            end_claims_of_dead(session, self._holders)
             if due_at is not None and _completed(session, gana_id, due_at):
                 # An edit brought back a due time that has had its run: it is passed over.
                 over = update(table(GanaRow)).where(_GANA.id == gana_id, *free)
@@ -185,18 +185,10 @@ class SqlGanaRepository:
         settled = lost.values(status="failed", reason="cancelled")
 
         def write(session: Session) -> int:
-            self._end_leases_of_dead(session)
+            end_claims_of_dead(session, self._holders)
             return session.connection().execute(settled).rowcount
 
         return await self._database.write(write)
-
-    def _end_leases_of_dead(self, session: Session) -> None:
-        if self._holders is None:
-            return
-        with self._holders.dead(forget=True) as names:
-            for name in names:
-                theirs = update(table(GanaRow)).where(_GANA.claim.contains(f"@{name}-"))
-                session.connection().execute(theirs.values(claim_until=_LONG_AGO))
 
     def _lapsed(self, now: datetime) -> ColumnElement[bool]:
         """The claimer has not renewed in time. A claim that reaches further than a lease is from before the clock was set

@@ -63,7 +63,7 @@ class ChatMessage(Entity):
     thinking: str = ""
     """The folded-away `<think>` part of an answer."""
     state: MessageState = "complete"
-    """`streaming` after a restart means that the program died while answering; the part that is kept is true."""
+    """`streaming`: some process is writing it, or was killed and nobody has noticed yet; the part that is kept is true."""
     error: str | None = None
     model: str | None = None
     citations: tuple[Citation, ...] = ()

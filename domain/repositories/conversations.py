@@ -32,11 +32,11 @@ class ConversationRepository(Protocol):
         ...
 
     async def put_message(self, message: ChatMessage) -> None:
-        """Creates or replaces a message, makes it the leaf of its conversation, and notes the change there."""
+        """Creates or replaces a message and notes the change in its conversation; a new one becomes the leaf there."""
         ...
 
     async def messages(self, conversation_id: str) -> tuple[ChatMessage, ...]:
-        """All branches, oldest first."""
+        """All branches, oldest first. `streaming` is only what a process still writes, as far as can be told here."""
         ...
 
     async def path(self, message_id: str) -> tuple[ChatMessage, ...]:

@@ -55,10 +55,11 @@ class MemoryConversations:
 
     async def put_message(self, message: ChatMessage) -> None:
         conversation = self._known(message.conversation_id)
+        leaf_id = conversation.leaf_id if message.id in self._messages else message.id
         self._messages[message.id] = message
         self.written.append(message)
         self._conversations[conversation.id] = conversation.model_copy(
-            update={"leaf_id": message.id, "changed_at": max(conversation.changed_at, message.created_at)}
+            update={"leaf_id": leaf_id, "changed_at": max(conversation.changed_at, message.created_at)}
         )
 
     async def messages(self, conversation_id: str) -> tuple[ChatMessage, ...]:

@@ -36,6 +36,8 @@ class MessageRow(Row, table=True):
     )
     role: str = Field(sa_type=SafeText)
     state: str = Field(sa_type=SafeText, index=True)
+    writer: str | None = Field(sa_type=SafeText)
+    """The process that writes it, as data/gana/holders.py names it; none when it has ended or no process had a name."""
     error: str | None = Field(sa_type=SafeText)
     model: str | None = Field(sa_type=SafeText)
     created_at: datetime = Field(sa_type=UtcDateTime)

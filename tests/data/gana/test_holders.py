@@ -8,7 +8,9 @@ import pytest
 
 from data.database.session import Database
 from data.gana.holders import ClaimHolders
+from data.repositories.conversations import SqlConversationRepository
 from data.repositories.ganas import SqlGanaRepository
+from domain.entities.conversation import ChatMessage, Conversation
 from domain.entities.gana import Gana, GanaDraft
 from tests.data.repositories.samples import START, at
 from tests.memory.identity import CountingIdentities
@@ -65,7 +67,9 @@ def test_without_a_folder_nobody_has_a_name_and_nobody_is_dead(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("due_at", [at(0), None])
-def test_the_claim_of_a_killed_process_is_over_at_once(url: str, tmp_path: Path, due_at: datetime | None) -> None:
+def test_the_claim_of_a_killed_process_is_over_at_once(
+    url: str, tmp_path: Path, due_at: datetime | None
+) -> None:
     async def main() -> None:
         async with Database(url) as database:
             identities = CountingIdentities()
@@ -93,5 +97,46 @@ def test_the_claim_of_a_killed_process_is_over_at_once(url: str, tmp_path: Path,
             again = await here.claim("g", at(0), at(300), by="app", now=at(3))
             assert again is not None
             assert await here.due(at(4), 9) == ()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("noticed_by", ["whoever opens it", "a Gana"])
+def test_the_answer_of_a_killed_process_has_stopped_at_once(
+    url: str, tmp_path: Path, noticed_by: str
+) -> None:
+    async def main() -> None:
+        async with Database(url) as database:
+            killed, here = ClaimHolders(tmp_path), ClaimHolders(tmp_path)
+            process, killed._name = holding(tmp_path)
+
+            async def answer(holders: ClaimHolders, message_id: str) -> SqlConversationRepository:
+                talks = SqlConversationRepository(database, holders)
+                await talks.create(Conversation(id=message_id, title="", created_at=START, changed_at=START))
+                message = ChatMessage(
+                    id=message_id,
+                    conversation_id=message_id,
+                    parent_id=None,
+                    role="assistant",
+                    content="half an",
+                    state="streaming",
+                    created_at=START,
+                )
+                await talks.put_message(message)
+                return talks
+
+            await answer(killed, "lost")
+            # Of another machine, or of a process that found no name: who can say?
+            await answer(ClaimHolders(tmp_path / "another machine"), "elsewhere")
+            talks = await answer(here, "ours")
+            assert (await talks.messages("lost"))[0].state == "streaming"
+            end(process)
+            if noticed_by == "a Gana":
+                ganas = SqlGanaRepository(database, CountingIdentities(), holders=here)
+                assert await ganas.due(at(3), 9) == ()
+            (lost,) = await talks.messages("lost")
+            assert (lost.state, lost.content) == ("stopped", "half an")
+            for still in ("elsewhere", "ours"):
+                assert (await talks.messages(still))[0].state == "streaming"
 
     asyncio.run(main())

@@ -341,6 +341,7 @@ def test_conversations_branch(run: Run) -> None:
         await chats.put_message(whole)
         assert [message.id for message in await chats.messages("c1")] == ["m1", "m2", "m3"]
         assert (await chats.path("m2"))[1] == whole
+        assert (await chats.get("c1")).leaf_id == "m3"
         with pytest.raises(MessageNotFound):
             await chats.path("gone")
         with pytest.raises(ConversationNotFound):
