@@ -132,8 +132,8 @@ class Tuning:
             return
         try:
             self._view = self._settings.change({setting.field: value})
-        except InvalidField as error:
-            entry.error = str(error)
+        except InvalidField:
+            entry.error = f"Not kept. It can be {setting.limits}."
             return
         except UniunError as error:
             tell_error(error)

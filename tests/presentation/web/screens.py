@@ -140,7 +140,7 @@ def _tuned(page: Page) -> None:
     share = page.get_by_label("Share of the time for reading notes, %")
     share.fill("150")
     share.press("Enter")
-    page.get_by_text("This was not kept").wait_for()
+    page.get_by_text("Not kept").wait_for()
 
 
 def _care(page: Page) -> None:

@@ -23,7 +23,7 @@ def test_a_setting_is_kept_and_holds_from_the_next_start(server: Server, desk: D
     expect(row).to_contain_text("Default: 60 %")
     share.fill("150")
     share.press("Enter")
-    expect(row).to_contain_text("This was not kept")
+    expect(row).to_contain_text("Not kept. It can be from 5 to 100 %.")
     share.fill("many")
     share.press("Tab")
     expect(row).to_contain_text("Write a number")
