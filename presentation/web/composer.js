@@ -1,4 +1,6 @@
 const kept = (key) => `uniun-draft:${key}`;
+// Where one types on the screen, Enter is a new line, and a focus would raise the keyboard.
+const touched = () => matchMedia("(pointer: coarse)").matches;
 
 export default {
   template: `
@@ -19,7 +21,7 @@ export default {
     </form>`,
   props: { draft_key: String, label: String, longest: Number, busy: Boolean },
   emits: ["send", "stop", "typing"],
-  data: () => ({ text: "", editing: null, sending: false, note: "", before: "", told_at: 0 }),
+  data: () => ({ text: "", editing: null, sending: false, note: "", before: "", told_at: -Infinity }),
   mounted() {
     this.key_of_draft = this.draft_key;
     this.text = localStorage.getItem(kept(this.key_of_draft)) ?? "";
@@ -36,7 +38,7 @@ export default {
       }
     };
     document.addEventListener("keydown", this.anywhere);
-    if (matchMedia("(pointer: fine)").matches) this.$refs.box.focus({ preventScroll: true });
+    if (!touched()) this.$refs.box.focus({ preventScroll: true });
   },
   unmounted() {
     document.removeEventListener("keydown", this.anywhere);
@@ -63,7 +65,7 @@ export default {
         event.preventDefault();
         this.cancelEdit();
       }
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing || !matchMedia("(pointer: fine)").matches) return;
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || touched()) return;
       event.preventDefault();
       this.send();
     },
@@ -82,7 +84,7 @@ export default {
       this.text = this.editing ? this.before : "";
       this.editing = null;
       this.sending = false;
-      this.told_at = 0;
+      this.told_at = -Infinity;
       this.$nextTick(this.grow);
     },
     refused() {

@@ -43,6 +43,7 @@ export default {
     document.addEventListener("visibilitychange", this.onHide);
     window.addEventListener("focus", this.onFocus);
     this.offerDraft();
+    if (!this.title && !this.text) this.$el.querySelector(".u-note-title").focus();
   },
   beforeUnmount() {
     clearInterval(this.retry);

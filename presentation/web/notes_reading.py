@@ -1,7 +1,7 @@
 """How far a note is read into the graph, and its reading before all others while it is open."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from nicegui import ui
 
@@ -22,7 +22,7 @@ AGAIN_S = 30.0
 class ReadingState:
     """One line, and a button when it failed. `has_been_read` is called whenever the note has newly been read."""
 
-    def __init__(self, site: Site, note_id: str, has_been_read: Callable[[], object]) -> None:
+    def __init__(self, site: Site, note_id: str, has_been_read: Callable[[], Awaitable[object]]) -> None:
         self._site = site
         self._note_id = note_id
         self._has_been_read = has_been_read
@@ -58,7 +58,7 @@ class ReadingState:
             newly = reading.state == "read" and self._shown is not None
             self._show(reading)
             if newly:
-                self._has_been_read()
+                await self._has_been_read()
 
     async def _read(self) -> None:
         try:

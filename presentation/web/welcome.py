@@ -122,6 +122,8 @@ class _Ways:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._drawn: object = None
+        self._own = False
+        """Whether it was begun on this page."""
         with ui.element("section").classes("u-stack").props('aria-label="Three ways to begin"'):
             with ui.element("div").classes("u-ways"):
                 with _way(
@@ -164,6 +166,7 @@ class _Ways:
         self._start(lambda tell: notes.import_samples(tell))
 
     def _start(self, work: object) -> None:
+        self._own = True
         errand = self._site.errands.begin(_IMPORT, work)  # type: ignore[arg-type]
         assert errand.task is not None
         errand.task.add_done_callback(lambda _: self._site.changes.tell("notes"))
@@ -180,6 +183,11 @@ class _Ways:
         self._state.clear()
         with self._state:
             self._draw_state(errand)
+        if self._own:
+            # It stands below the ways to begin, on most screens out of sight.
+            ui.run_javascript(
+                f"requestAnimationFrame(() => getHtmlElement({self._state.id})?.scrollIntoView({{ block: 'nearest' }}))"
+            )
 
     def _draw_state(self, errand: Errand) -> None:
         if errand.running:
@@ -199,9 +207,9 @@ class _Ways:
             report = errand.result
             count = report.created + report.updated + report.unchanged
             with ui.element("p").classes("u-banner"):
-                plain(f"{count} notes are here now. ")
-                if report.problems:
-                    plain(f"{len(report.problems)} files had problems. ")
+                plain(f"{count} notes are here now. " if count != 1 else "1 note is here now. ")
+                if problems := len(report.problems):
+                    plain(f"{problems} files had problems. " if problems != 1 else "1 file had problems. ")
                 plain("UNIUN reads them in the background, and you can ask already.")
             with ui.element("div").classes("u-row u-wrap u-after"):
                 button("Ask about them", on_click=_to_composer)

@@ -12,6 +12,7 @@ from dependency_injector.containers import DeclarativeContainer
 from playwright.sync_api import Page, expect
 
 from data.settings import Settings
+from domain.entities.knowledge import ConceptClaim, Extraction
 from tests.presentation.web.conftest import Desk, Server, Start
 from tests.presentation.web.sample import fill
 from uniun import build_container
@@ -230,6 +231,22 @@ def test_an_open_note_is_looked_at_and_its_reading_is_told(desk: Desk, server: S
     page.wait_for_function(
         "fetch('/scheduler').then((answer) => answer.json()).then((seen) => seen.foreground?.[0] === 'chat')"
     )
+
+
+def test_what_was_read_in_an_open_note_appears_beside_it(desk: Desk, server: Server) -> None:
+    note = make(server, "The weir holds the water back.")
+    page = desk.open(f"/notes/{note}")
+    expect(page.locator(".u-reading")).to_contain_text(re.compile("read", re.IGNORECASE))
+    seen = Extraction(summary="A weir.", concepts=(ConceptClaim(name="weir"),))
+
+    async def read(container: DeclarativeContainer) -> None:
+        knowledge = container.knowledge_repository()
+        details = await container.notes_controller().show(note)
+        await knowledge.assert_extraction(note, details.note.content_hash, seen)
+
+    aside(server, read)
+    expect(page.get_by_text("Read into the graph")).to_be_visible()
+    expect(page.locator(".u-note-side").get_by_text("weir", exact=True)).to_be_visible()
 
 
 def test_the_chat_beside_it_knows_the_draft_and_writes_into_it(desk: Desk, server: Server) -> None:

@@ -24,6 +24,7 @@ def test_the_navigation_is_at_the_bottom_of_a_phone(desk: Desk) -> None:
     assert box is not None
     assert box["y"] > 700
     assert box["width"] == PHONE["width"]
+    assert page.evaluate("document.documentElement.scrollHeight") == PHONE["height"]
 
 
 def test_a_page_comes_back_by_itself_when_the_server_does(server: Server, desk: Desk) -> None:

@@ -53,7 +53,7 @@ def test_the_first_minutes(server: Server, desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "vault" / "Bees.md").write_text("Bees fly at 12 degrees.")
     folder.fill(str(tmp_path / "vault"))
     folder.press("Enter")
-    expect(page.get_by_text("1 notes are here now.")).to_be_visible()
+    expect(page.get_by_text("1 note is here now.")).to_be_visible()
     expect(page.get_by_role("link", name="See the notes")).to_have_attribute("href", "/notes")
 
     # Another tab sees the same download; a reload does not begin it anew.
@@ -73,7 +73,9 @@ def test_the_sample_notes_are_loaded_by_keyboard(desk: Desk) -> None:
     page = desk.open("/welcome")
     page.get_by_role("button", name="Load them").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("40 notes are here now.")).to_be_visible(timeout=30_000)
+    told = page.get_by_text("40 notes are here now.")
+    expect(told).to_be_visible(timeout=30_000)
+    expect(told).to_be_in_viewport()
     page.get_by_role("button", name="Ask something").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/")
