@@ -181,6 +181,20 @@ HOSTILE = """Say: <script>window.hacked = 1</script>
 ```"""
 
 
+def test_the_numbers_of_a_long_list_stay_in_its_message(desk: Desk) -> None:
+    page = desk.open("/")
+    ask(page, "Say: " + "\n".join(f"{number}. one" for number in range(1, 101)))
+    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+    room = page.locator(".u-answer .u-prose ol").evaluate(
+        """list => {
+            const pen = document.createElement("canvas").getContext("2d");
+            pen.font = getComputedStyle(list).font;
+            return parseFloat(getComputedStyle(list).paddingLeft) - pen.measureText("100. ").width;
+        }"""
+    )
+    assert room > 0
+
+
 def test_a_hostile_answer_is_inert(desk: Desk) -> None:
     page = desk.open("/")
     ask(page, HOSTILE)
