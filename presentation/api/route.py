@@ -1,6 +1,7 @@
 """What every route of the API does alike: strict JSON in, errors in OpenAI's shape out."""
 
 from collections.abc import Callable, Coroutine
+from json import JSONDecodeError
 from typing import Any
 
 from fastapi import Request, Response
@@ -27,9 +28,7 @@ class StrictRequest(Request):
         try:
             return from_json(await self.body(), allow_inf_nan=False)
         except ValueError as error:
-            raise RequestValidationError(
-                [{"type": "json_invalid", "loc": ("body",), "msg": "", "ctx": {"error": str(error)}}]
-            ) from None
+            raise JSONDecodeError(str(error), "", 0) from None  # the only kind that FastAPI tells on
 
 
 class ApiRoute(APIRoute):

@@ -47,7 +47,10 @@ class Metadata(Wire):
     def _aware(cls, value: datetime | float | None) -> datetime | float | None:
         if isinstance(value, datetime) and value.tzinfo is None:
             raise ValueError("it should have a time zone, as in 2026-01-31T08:00:00Z")
-        return value
+        try:
+            return value.astimezone(UTC) if isinstance(value, datetime) else value
+        except OverflowError:
+            raise ValueError("it is outside of the years 1 to 9999 in UTC") from None
 
 
 class GenerationIn(Wire):
@@ -104,7 +107,7 @@ class GenerationIn(Wire):
             kind=wish.kind,
             flow=wish.flow,
             user=self.user or None,
-            deadline=deadline.astimezone(UTC) if deadline else None,
+            deadline=deadline,
         )
 
     def sampling(self) -> Sampling:

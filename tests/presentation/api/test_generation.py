@@ -240,6 +240,8 @@ def test_embeddings_and_models_are_read_by_openais_client(tmp_path: Path) -> Non
         ({"service_tier": "gold"}, 400, "service_tier"),
         ({"metadata": {"kind": "king"}}, 400, "metadata.kind"),
         ({"metadata": {"deadline": "2026-01-01T00:00:00"}}, 400, "time zone"),
+        ({"metadata": {"deadline": "9999-12-31T23:59:59-12:00"}}, 400, "metadata.deadline"),
+        ({"metadata": {"deadline": "0001-01-01T00:00:00+14:00"}}, 400, "metadata.deadline"),
         ({"timeout": -1}, 400, "timeout"),
         ({"stop": ""}, 400, "stop"),
     ],
@@ -256,6 +258,19 @@ def test_what_cannot_be_done_is_named(
                 assert answer.status_code == status, error
                 assert says_so in error["message"]
                 assert set(error) == {"message", "type", "param", "code"}
+
+    on(tmp_path, test)
+
+
+@pytest.mark.parametrize("body", [b"{bad", b"", b'{"messages": NaN}', b'{"messages": "\xff"}', b"[" * 9_000])
+def test_what_is_no_json_is_said_to_be_none(tmp_path: Path, body: bytes) -> None:
+    async def test(api: Api) -> None:
+        async with api.client() as client:
+            answer = await client.post(CHAT, content=body, headers={"content-type": "application/json"})
+            error = answer.json()["error"]
+            assert answer.status_code == 400
+            assert "JSON" in error["message"]
+            assert error["code"] == "invalid_request"
 
     on(tmp_path, test)
 
