@@ -12,6 +12,8 @@ from domain.usecases.passages import keywords
 
 _GROUNDED = 0.5
 """Share of its words that a name, or a summary, must have from the note."""
+_NAME_WORDS = 8
+"""A longer name is a sentence that the model did not find the end of."""
 _STEM = 5
 """Characters that two forms of one word share, roughly: steeped, steeping."""
 
@@ -30,12 +32,12 @@ def checked(result: GenerationResult, title: str, text: str) -> Extraction:
     note = _stems(f"{title}\n{text}", limit=len(text))
     concepts: dict[str, ConceptClaim] = {}
     for claim in said.concepts[:MOST]:
-        name = tidy(claim.name)
+        name = _name(claim.name)
         if _is_from(name, note):
-            concepts.setdefault(key(name), ConceptClaim(name=name, type=tidy(claim.type) or "thing"))
+            concepts.setdefault(key(name), ConceptClaim(name=name, type=_type(claim.type)))
     relations: dict[tuple[str, str, str], RelationClaim] = {}
     for said_of in said.relations[:MOST]:
-        source, verb, target = tidy(said_of.source), tidy(said_of.verb), tidy(said_of.target)
+        source, verb, target = _name(said_of.source), tidy(said_of.verb), _name(said_of.target)
         if verb and key(source) != key(target) and _is_from(source, note) and _is_from(target, note):
             relation = RelationClaim(source=source, verb=verb, target=target)
             relations.setdefault((key(source), key(verb), key(target)), relation)
@@ -57,6 +59,18 @@ def key(name: str) -> str:
 def tidy(text: str) -> str:
     """One line without control characters, which a database may refuse."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _name(said: str) -> str:
+    """Empty if it is none: a sentence, a gap to fill in, or a piece of the JSON around it."""
+    name = tidy(said).strip(",;: ")
+    return name if len(name.split()) <= _NAME_WORDS and not set(name) & set("{}[]") else ""
+
+
+def _type(said: str) -> str:
+    """One word; small models write down what they were told of it instead."""
+    word = tidy(said).strip(".,;: ")
+    return word if word.isalpha() else "thing"
 
 
 def _parsed(result: GenerationResult) -> Extraction:

@@ -115,6 +115,38 @@ def test_whatever_the_schema_allows_is_an_extraction(count: int, items: int) -> 
     assert 3 * items <= 64  # every end of a relation becomes a concept
 
 
+def test_what_is_no_name_and_no_type_is_not_kept() -> None:
+    """As the default model wrote it."""
+    world = World(
+        said(
+            concepts=[
+                {"name": "barley, ", "type": "One word such as person,"},
+                {"name": "A heap of [stuff]", "type": "idea"},
+                {"name": "barley}, {", "type": "food"},
+                {"name": "The barley is a grain that is a grain that is a", "type": "thing"},
+                {"name": "Kiln", "type": "Ort."},
+            ],
+            relations=[
+                {"source": "barley", "verb": "dries to", "target": "grain,"},
+                {"source": "barley", "verb": "is", "target": "a heap that is a heap that is a heap"},
+            ],
+        )
+    )
+
+    async def scenario() -> None:
+        await world.write(text="A heap of barley dries to grain in the kiln.")
+        assert await world.extract("n1") == "read"
+        graph = await world.library.knowledge.graph()
+        assert {(c.name, c.type) for c in graph.concepts} == {
+            ("barley", "thing"),
+            ("Kiln", "Ort"),
+            ("grain", "thing"),
+        }
+        assert [(r.source.name, r.target.name) for r in graph.relations] == [("barley", "grain")]
+
+    asyncio.run(scenario())
+
+
 def test_what_the_note_does_not_say_is_not_kept() -> None:
     world = World(
         said(
