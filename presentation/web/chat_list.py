@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from nicegui import ui
+from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from domain.entities.conversation import Conversation
@@ -21,6 +22,7 @@ class ConversationList:
         self._limit = PAGE
         self._current = ""
         self._drawn: tuple[tuple[object, ...], ...] | None = None
+        self._rows: dict[tuple[str, str, bool], Element] = {}
         with ui.element("aside").classes("u-chat-list").props('aria-label="Conversations"'):
             with ui.element("div").classes("u-chat-list-head"):
                 with ui.element("a").classes("u-new-chat").props('href="/"'):
@@ -68,13 +70,16 @@ class ConversationList:
             self._draw(shown, current)
 
     def _draw(self, conversations: Sequence[Conversation], current: str) -> None:
-        self._list.clear()
-        with self._list:
-            for conversation in conversations:
-                with ui.element("li"), ui.element("a").props(f'href="/c/{conversation.id}"') as link:
-                    plain(conversation.title).classes("u-ellipsis")
-                if conversation.id == current:
-                    link.props("aria-current=page")
+        """Rows that were there stay, so that a focus on one of them does."""
+        wanted = {(one.id, one.title, one.id == current): one for one in conversations}
+        for row in [row for row in self._rows if row not in wanted]:
+            self._rows.pop(row).delete()
+        for index, (row, conversation) in enumerate(wanted.items()):
+            if row not in self._rows:
+                with self._list:
+                    self._rows[row] = _row(conversation, is_current=row[2])
+            if self._list.default_slot.children[index] is not self._rows[row]:
+                self._rows[row].move(self._list, index)
 
     async def _search(self, event: GenericEventArguments) -> None:
         self._text = str(event.args or "")[:200]
@@ -84,6 +89,14 @@ class ConversationList:
     async def _show_more(self) -> None:
         self._limit += PAGE
         await self.refresh(self._current)
+
+
+def _row(conversation: Conversation, *, is_current: bool) -> Element:
+    with ui.element("li") as row, ui.element("a").props(f'href="/c/{conversation.id}"') as link:
+        plain(conversation.title).classes("u-ellipsis")
+    if is_current:
+        link.props("aria-current=page")
+    return row
 
 
 _TOGGLE = "() => document.body.classList.toggle('u-show-list')"

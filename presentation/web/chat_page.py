@@ -1,8 +1,10 @@
 """Shiv, the chat: one conversation, with the others beside it."""
 
+from collections.abc import Sequence
+
 from nicegui import ui
 
-from domain.entities.conversation import ChatMessage
+from domain.entities.conversation import ChatMessage, PathMessage
 from domain.entities.llm import LlmTaskKind
 from domain.errors import ConversationNotFound, InvalidRequest, UniunError
 from presentation.controllers.chat import ChatController
@@ -41,6 +43,8 @@ class ChatPage:
         self._site = site
         self._chat = chat
         self._live: LiveAnswer | None = None
+        self._elsewhere = False
+        """Whether it is being written on a branch that is not shown."""
         self._ahead = ReadAhead(chat, site.now)
         self._deleted = False
 
@@ -92,7 +96,8 @@ class ChatPage:
 
     def _attach(self, live: LiveAnswer | None) -> None:
         ended, self._live = self._live if live is not self._live else None, live
-        self._thread.show(self._chat.path, live)
+        self._elsewhere = live is not None and not _shows(self._chat.path, live)
+        self._thread.show(self._chat.path, None if self._elsewhere else live)
         self._composer.busy(live is not None)
         if live is None:
             self._thread.say("")
@@ -107,6 +112,8 @@ class ChatPage:
             return
         snapshot = self._site.faces.scheduler.snapshot()
         words = waiting_words(live, snapshot, self._site.now() - live.asked_at)
+        if self._elsewhere:
+            words = "An answer is being written on another branch."
         kind, _, _ = words.partition("…")
         if kind and kind != self._thread.words.partition("…")[0]:
             self._spoken.text = kind
@@ -164,15 +171,20 @@ class ChatPage:
         self._composer.edit(message.id, message.content)
 
     async def _branch(self, message: ChatMessage) -> None:
-        self._nothing_runs()
+        self._nothing_begins()
         await self._chat.branch(message.id)
         self._site.changes.tell("conversations")
 
     async def _sibling(self, message_id: str) -> None:
-        self._nothing_runs()
+        self._nothing_begins()
         await self._chat.show_sibling(message_id)
         self._site.changes.tell("conversations")
 
-    def _nothing_runs(self) -> None:
-        if self._live is not None:
-            raise InvalidRequest("An answer is on its way. Wait for it, or stop it.")
+    def _nothing_begins(self) -> None:
+        if self._live is not None and self._live.begun is None:
+            raise InvalidRequest("The answer is about to begin. Wait for it, or stop it.")
+
+
+def _shows(path: Sequence[PathMessage], live: LiveAnswer) -> bool:
+    """One that has not begun is not in the database yet; it is where it was asked for."""
+    return live.begun is None or any(shown.message.id == live.begun.answer_id for shown in path)

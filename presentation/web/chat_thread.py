@@ -19,7 +19,7 @@ SHOWN = 30
 _ENDINGS = {
     "stopped": "Stopped. What there is of the answer is kept.",
     "failed": "The answer failed.",
-    "streaming": "The program ended while it answered. What there is of the answer is kept.",
+    "streaming": "Another program is writing this answer. Reload the page to see more of it.",
 }
 
 
@@ -145,8 +145,7 @@ class Thread:
             _thinking(message.thinking)
             LiveMarkdown([html_of(message.content, _sources(message.citations))])
             if message.state != "complete":
-                with ui.element("p").classes("u-ending"):
-                    plain(" ".join(filter(None, (_ENDINGS[message.state], message.error))))
+                self._ending(message)
             if message.citations:
                 _source_cards(cited(message.content, message.citations))
             with _buttons():
@@ -155,6 +154,15 @@ class Thread:
                 _button("refresh", "Answer again", lambda: self._actions.retry(message))
                 _button("call_split", "Go on from here", lambda: self._actions.branch(message))
         return article
+
+    def _ending(self, message: ChatMessage) -> None:
+        """Why there is no more of it; after a failure also what can be done."""
+        failed = message.state == "failed"
+        with ui.element("div").classes("u-ending u-banner u-bad u-row u-wrap" if failed else "u-ending"):
+            plain(" ".join(filter(None, (_ENDINGS[message.state], message.error)))).classes("u-grow")
+            if failed:
+                ui.link("See what waits", "/scheduler")
+                ui.button("Try again", on_click=lambda: self._actions.retry(message)).props("flat no-caps")
 
     def _siblings(self, shown: PathMessage) -> None:
         """Where the path could have gone otherwise."""

@@ -98,12 +98,15 @@ Start = Callable[..., Server]
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """`start(seed=…, model=…, tokens_per_s=…)` gives a running server; all are stopped at the end of the module.
+    Further words are settings, as `scheduler__max_queued=3`.
 
     Without `model` the engine says what it is told (see program.py); with it the default model answers.
     """
     servers: list[Server] = []
 
-    def begin(*, seed: Seed | None = None, model: bool = False, tokens_per_s: float = 200.0) -> Server:
+    def begin(
+        *, seed: Seed | None = None, model: bool = False, tokens_per_s: float = 200.0, **settings: object
+    ) -> Server:
         data_dir = tmp_path_factory.mktemp("data")
         for weights in ("models", "embedders"):
             (TEST_STORE / weights).mkdir(parents=True, exist_ok=True)
@@ -119,6 +122,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
             "PYTHONPATH": str(ROOT),
             "UNIUN_DATA_DIR": str(data_dir),
             "UNIUN_LOG_DIR": str(data_dir / "log"),
+            **{f"UNIUN_{name.upper()}": str(value) for name, value in settings.items()},
         }
         environment.pop("PYTEST_CURRENT_TEST", None)
         server = Server(data_dir, port, command, environment=environment)

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 
 from playwright.sync_api import FilePayload, Page
 
+from tests.presentation.web.crowd import CROWD
+
+WAITING = 3
+"""So many jobs of one flow may wait at the server of these pictures."""
+
 
 def _nothing(page: Page) -> None:
     return
@@ -28,6 +33,14 @@ def _branches(page: Page) -> None:
 
 def _list(page: Page) -> None:
     page.get_by_role("button", name="Conversations").click()
+
+
+def _full(page: Page) -> None:
+    page.evaluate(CROWD, ["tiny", "talk-bread", WAITING + 1])
+    page.get_by_role("textbox", name="Message").fill("And what do I do with the rest of the starter?")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Try again").wait_for()
+    page.evaluate("window.crowd.abort()")
 
 
 def _load(page: Page) -> None:
@@ -153,6 +166,7 @@ SCREENS = (
     Screen("chat", "/c/talk-bread"),
     Screen("chat-branches", "/c/talk-bread", _branches),
     Screen("chat-list", "/", _list, phone_only=True),
+    Screen("chat-full", "/c/talk-bread", _full),
     Screen("chat-missing", "/c/nothing-here"),
     Screen("notes", "/notes"),
     Screen("notes-search", "/notes?q=baking+bread", _found),

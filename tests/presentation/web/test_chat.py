@@ -9,6 +9,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from domain.entities.conversation import ChatMessage, Conversation
 from tests.presentation.web.conftest import Desk, Server, Start, desk_before
+from tests.presentation.web.crowd import CROWD
+from tests.presentation.web.trace import follow_trace
 
 COUNTED = " ".join(
     [
@@ -21,8 +23,8 @@ COUNT = f"Say: {COUNTED}"
 
 @pytest.fixture(scope="module")
 def slow(start: Start) -> Server:
-    """Ten tokens a second: an answer takes four seconds."""
-    return start(tokens_per_s=10)
+    """Ten tokens a second: an answer takes four seconds. Two jobs of a conversation may wait."""
+    return start(tokens_per_s=10, scheduler__max_queued_per_flow=2)
 
 
 @pytest.fixture
@@ -252,9 +254,11 @@ def test_the_keyboard_is_enough(slow_desk: Desk) -> None:
     page.keyboard.type("nothing like this")
     expect(page.get_by_text("Nothing found.")).to_be_visible()
     page.keyboard.press("Control+A")
-    page.keyboard.type("one two")
+    page.keyboard.type("one two three three")
+    found = page.get_by_role("link", name="Say: one two three three")
+    expect(found).to_be_visible()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Say: one two")).to_be_focused()
+    expect(found).to_be_focused()
 
 
 def test_the_answer_is_spoken_once_and_not_word_by_word(page: Page) -> None:
@@ -269,13 +273,45 @@ def test_the_answer_is_spoken_once_and_not_word_by_word(page: Page) -> None:
     assert len(page.evaluate("window.spoken")) <= 5
 
 
-def test_typing_has_the_conversation_read_ahead(slow: Server, slow_desk: Desk) -> None:
+def test_typing_has_the_conversation_read_ahead(slow_desk: Desk) -> None:
     page = slow_desk.open("/")
+    trace = follow_trace(page)
     page.get_by_role("textbox", name="Message").press_sequentially("How")
-    job = page.evaluate(
-        """async () => { for (let tries = 0; tries < 200; tries++) {
-        const job = (await (await fetch('/scheduler')).json()).running;
-        if (job) return job;
-        await new Promise(done => setTimeout(done, 50)); } }"""
-    )
-    assert (job["kind"], job["tier"]) == ("chat", 1)
+    read = trace.wait("dispatch", kind="chat")
+    assert read["tier"] == 1
+    assert trace.wait("finish", job=read["job"])["tokens_done"] <= 1
+
+
+def test_another_branch_can_be_looked_at_while_an_answer_comes(slow_desk: Desk) -> None:
+    page = slow_desk.open("/")
+    ask(page, "Say: First.")
+    expect(page.locator(".u-answer .u-prose")).to_have_text("First.")
+    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+    ask(page, COUNT)
+    expect(page.locator(".u-answer").last).to_contain_text("two")
+    page.get_by_role("article", name="Shiv").first.get_by_role("button", name="Go on from here").click()
+    expect(page.locator(".u-answer")).to_have_count(1)
+    expect(page.locator(".u-waiting")).to_have_text("An answer is being written on another branch.")
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    expect(page.locator(".u-answer .u-prose")).to_have_text("First.")
+    page.get_by_role("button", name="More about this conversation").click()
+    page.get_by_role("menuitem", name="Branches").click()
+    page.locator(".u-node").last.click()
+    expect(page.locator(".u-answer .u-prose").last).to_have_text(COUNTED)
+
+
+def test_a_full_queue_is_told_and_the_question_is_kept(slow: Server, slow_desk: Desk) -> None:
+    page = slow_desk.open("/")
+    ask(page, "Say: First.")
+    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+    talk = page.url.rpartition("/")[2]
+    page.evaluate(CROWD, ["tiny", talk, 3])
+    ask(page, "Say: Second.")
+    banner = page.locator(".u-ending.u-banner")
+    expect(banner).to_contain_text("is full: 2 jobs wait")
+    expect(page.get_by_text("Say: Second.").last).to_be_visible()
+    expect(banner.get_by_role("link", name="See what waits")).to_have_attribute("href", "/scheduler")
+    page.evaluate("window.crowd.abort()")
+    banner.get_by_role("button", name="Try again").click()
+    expect(page.locator(".u-answer .u-prose").last).to_have_text("Second.")
+    expect(page.get_by_text("2 / 2")).to_be_visible()

@@ -6,14 +6,14 @@ from playwright.sync_api import Browser, Page
 
 from tests.presentation.web.conftest import DESK, PHONE, ROOT, Server, Start
 from tests.presentation.web.sample import fill
-from tests.presentation.web.screens import SCREENS, Screen
+from tests.presentation.web.screens import SCREENS, WAITING, Screen
 
 PICTURES = ROOT / "build" / "screenshots"
 
 
 @pytest.fixture(scope="module")
 def server(start: Start) -> Server:
-    return start(seed=fill)
+    return start(seed=fill, scheduler__max_queued_per_flow=WAITING)
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
