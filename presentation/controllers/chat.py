@@ -1,7 +1,7 @@
 """One conversation between a user and the model, as a face shows it."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -14,7 +14,7 @@ from domain.entities.conversation import (
     PathMessage,
 )
 from domain.entities.llm import LlmTaskKind
-from domain.errors import InvalidRequest, MessageNotFound
+from domain.errors import InvalidRequest, MessageNotFound, UniunError
 from domain.usecases.chat import Answer, AnswerUseCase, Asking
 from domain.usecases.conversations import (
     BeginConversationUseCase,
@@ -220,14 +220,18 @@ class ChatController:
         if self._answer is not None:
             raise InvalidRequest("An answer is on its way. Wait for it, or stop it.")
         self._answer = self._do.answer(asking)
+        whole = False
         try:
             async with aclosing(self._answer.events()) as events:
                 async for event in events:
                     yield event
+            whole = True
         finally:
             self._answer = None
             if self.conversation.id == asking.conversation.id:
-                await self._refresh()
+                # A first question that could not be kept leaves no conversation: its own error is to be heard.
+                with nullcontext() if whole else suppress(UniunError):
+                    await self._refresh()
 
     def _on_path(self, message_id: str | None, *roles: str) -> ChatMessage:
         for shown in reversed(self._path):

@@ -3,12 +3,13 @@ from contextlib import aclosing
 
 import pytest
 
-from domain.entities.conversation import AnswerBegun, AnswerEvent
+from domain.entities.conversation import AnswerBegun, AnswerEvent, ChatMessage, Conversation
 from domain.entities.llm import LlmTaskKind, TextDelta
-from domain.errors import EngineError, InvalidRequest, MessageNotFound, UnknownModel
+from domain.errors import DatabaseError, EngineError, InvalidRequest, MessageNotFound, UnknownModel
 from presentation.controllers.chat import ChatController
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, answer
 from tests.memory.chat import MemoryChat
+from tests.memory.conversations import MemoryConversations
 
 
 def open_chat(
@@ -73,6 +74,32 @@ def test_a_conversation_is_kept_from_its_first_question_on() -> None:
     assert kept.title == "What is a stoic, and why should I care about any of them…"
     view = asyncio.run(other.open(kept.id[:6]))
     assert [shown.message.content for shown in view.path][1] == "One."
+
+
+class FullDisk(MemoryConversations):
+    """Keeps nothing; `whole` says whether not even the conversation."""
+
+    def __init__(self, *, whole: bool) -> None:
+        super().__init__()
+        self._whole = whole
+
+    async def create(self, conversation: Conversation) -> None:
+        if self._whole:
+            raise DatabaseError("The disk is full.")
+        await super().create(conversation)
+
+    async def put_message(self, message: ChatMessage) -> None:
+        raise DatabaseError("The disk is full.")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_first_question_that_cannot_be_kept_says_why(whole: bool) -> None:
+    coordinator = ScriptedCoordinator(answer("One."))
+    memory = MemoryChat(coordinator, MemoryStore("tiny"), conversations=FullDisk(whole=whole))
+    chat = open_chat(coordinator, memory=memory)
+    with pytest.raises(DatabaseError, match="disk is full"):
+        asyncio.run(collect(chat, "hello"))
+    assert not chat.answering
 
 
 def test_a_stopped_answer_ends_quietly_and_is_kept() -> None:
