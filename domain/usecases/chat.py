@@ -17,7 +17,7 @@ from domain.entities.conversation import (
 )
 from domain.entities.entity import Entity
 from domain.entities.knowledge import RetrievedContext
-from domain.entities.llm import Message, Sampling, TextDelta
+from domain.entities.llm import Finished, Message, Sampling, TextDelta
 from domain.errors import ConversationNotFound, DatabaseError, InvalidRequest, JobCancelled, UniunError
 from domain.prompts import chat as prompt
 from domain.prompts.titles import UNTITLED, title_of
@@ -108,6 +108,8 @@ class Answer:
         self._job: JobHandle | None = None
         self._stopping = False
         self._fold = ThinkingFold()
+        self._cut: str | None = None
+        """Why it has no end."""
 
     def cancel(self) -> None:
         """Stops it at the next boundary; what there is of it is kept. Harmless when it has ended."""
@@ -140,7 +142,7 @@ class Answer:
                 async with aclosing(self._stream(question, answer, context)) as events:
                     async for event in events:
                         yield event
-                state = "complete"
+                state, error = ("stopped", self._cut) if self._cut else ("complete", None)
         except JobCancelled as cancelled:
             if not self._stopping:
                 error = str(cancelled)
@@ -167,6 +169,11 @@ class Answer:
         kept_at = self._by.identities.now()
         async for event in self._job.events():
             if not isinstance(event, TextDelta):
+                if isinstance(event, Finished) and event.result.finish_reason == "length":
+                    tokens = event.result.usage.completion_tokens
+                    self._cut = (
+                        f"It had {tokens} tokens, the most that one answer may have. Ask for the rest."
+                    )
                 yield event
                 continue
             said, thought = self._fold.feed(event.text)
@@ -196,7 +203,7 @@ class Answer:
             "thinking": self._fold.thinking.strip(),
             "state": state,
             "error": error,
-            "citations": cited(text, answer.citations),
+            "citations": cited(text, answer.citations) if text else (),
         }
         return answer.model_copy(update=update)
 

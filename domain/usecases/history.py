@@ -1,6 +1,7 @@
 """Which part of a conversation is sent to the model."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from domain.entities.llm import Message
 from domain.usecases.text_budget import text_tokens
@@ -38,7 +39,7 @@ def trim_history(messages: Sequence[Message], budget_tokens: int) -> tuple[Messa
 def _turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
     """A turn is what the user said and everything up to the next time."""
     starts = [at for at, message in enumerate(messages) if at == 0 or message.role == "user"]
-    return [tuple(messages[a:b]) for a, b in zip(starts, [*starts[1:], len(messages)], strict=True)]
+    return [tuple(messages[a:b]) for a, b in pairwise([*starts, len(messages)])]
 
 
 def _cost(turn: tuple[Message, ...]) -> int:

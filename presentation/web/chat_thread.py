@@ -107,7 +107,8 @@ class Thread:
         self.show(self._path, self._live)
 
     def _to_the_end(self) -> None:
-        ui.run_javascript(
+        # Not the slot's page: what was clicked may just have been removed.
+        self.box.client.run_javascript(
             f"{{ const box = getHtmlElement({self.box.id}); if (box) box.scrollTop = box.scrollHeight; }}"
         )
 

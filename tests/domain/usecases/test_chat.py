@@ -214,6 +214,26 @@ def test_a_job_that_others_cancelled_is_told() -> None:
     assert (kept.state, kept.error) == ("stopped", "UNIUN is closing.")
 
 
+def test_an_answer_that_was_cut_says_so() -> None:
+    world = World(answer("One and", reason="length"))
+    asyncio.run(world.ask("Count."))
+    kept = asyncio.run(world.path())[-1]
+    assert (kept.content, kept.state) == ("One and", "stopped")
+    assert kept.error == "It had 2 tokens, the most that one answer may have. Ask for the rest."
+
+
+def test_an_answer_without_a_word_cites_nothing() -> None:
+    world = World([JobCancelled("UNIUN is closing.")])
+
+    async def scenario() -> None:
+        await world.library.write("n1", "Tea", "Tea steeps for a minute.")
+        with pytest.raises(JobCancelled):
+            await world.ask("Which tea steeps?")
+        assert (await world.path())[-1].citations == ()
+
+    asyncio.run(scenario())
+
+
 def test_being_cancelled_keeps_what_there_is_and_cancels_the_job() -> None:
     world = World([*answer("Half")[:1], HOLD])
 

@@ -30,6 +30,11 @@ def test_everything_stays_while_it_fits() -> None:
     assert trim_history(messages, 10_000) == tuple(messages)
 
 
+def test_of_nothing_nothing_is_sent() -> None:
+    assert trim_history([], 100) == ()
+    assert trim_history([SYSTEM], 100) == (SYSTEM,)
+
+
 def test_the_oldest_turns_go_first_and_the_system_message_stays() -> None:
     messages = conversation(10)
     kept = trim_history(messages, 1000)
