@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import nicegui
-from fastapi import FastAPI
-from nicegui import ui
+from fastapi import FastAPI, Request
+from nicegui import Client, ui
+from nicegui.page import page
 
 from presentation.faces import Controllers
 from presentation.web import theme
@@ -96,6 +97,7 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         shared=True,
     )
     _pages(site)
+    _nothing_there(site)
     ui.run_with(
         app,
         title="UNIUN",
@@ -131,6 +133,22 @@ def _page(
 
     draw.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
     ui.page(path, response_timeout=15.0)(draw)
+
+
+def _nothing_there(site: Site) -> None:
+    """A page for addresses that have none, with the way back; other answers stay as they are."""
+    otherwise = nicegui.app.exception_handlers[404]
+
+    async def answer(request: Request, error: Exception) -> Any:
+        if request.scope.get("endpoint") not in (None, nicegui.app):
+            return await otherwise(request, error)  # type: ignore[misc]
+        with Client(page(""), request=request) as client, shell(site, "Not found", place=None, wide=False):
+            empty(
+                "search_off", "There is no such page", "What you look for may have been renamed or deleted."
+            )
+        return client.build_response(request, 404)
+
+    nicegui.app.exception_handlers[404] = answer
 
 
 def _asset(name: str) -> str:

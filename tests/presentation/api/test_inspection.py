@@ -25,6 +25,17 @@ def test_health_is_that_of_the_engine(tmp_path: Path) -> None:
     on(tmp_path, test)
 
 
+def test_what_is_not_there_is_told_in_the_shape_of_an_error(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        async with api.client() as client:
+            for method, path in (("POST", "/v1/responses"), ("GET", CHAT)):
+                answer = await client.request(method, path)
+                assert answer.status_code == 404
+                assert answer.json()["error"]["message"].startswith(f"There is no {method} {path}.")
+
+    on(tmp_path, test)
+
+
 def test_metrics_are_prometheus_own_format(tmp_path: Path) -> None:
     async def test(api: Api) -> None:
         async with api.client() as client:

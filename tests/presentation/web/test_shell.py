@@ -1,5 +1,6 @@
 """The frame around every page."""
 
+import httpx
 from playwright.sync_api import Page, expect
 
 from tests.presentation.web.conftest import PHONE, Desk, Server
@@ -15,6 +16,18 @@ def test_a_page_has_its_landmarks_and_a_skip_link(page: Page) -> None:
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#content")).to_be_focused()
+
+
+def test_an_address_without_a_page_shows_the_way_back(server: Server, desk: Desk) -> None:
+    page = desk.open("/")
+    answer = page.goto("/nowhere")
+    assert answer is not None
+    assert answer.status == 404
+    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    page.get_by_role("link", name="Notes", exact=True).click()
+    page.wait_for_url("**/notes")
+    assert httpx.get(f"{server.url}/v1/nowhere").json()["error"]["type"] == "not_found_error"
+    desk.complaints.clear()  # the browser writes the 404 to its console
 
 
 def test_the_navigation_is_at_the_bottom_of_a_phone(desk: Desk) -> None:
