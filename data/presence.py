@@ -108,7 +108,10 @@ class Presence:
                 seat.withdraw()
 
     async def find_server(self) -> "ServerAddress | None":
-        """The server of this data folder; one that is about to open or to close is waited for."""
+        """The server of this data folder; one that is about to open or to close is waited for.
+
+        Raises `InvalidRequest` if its address cannot be read.
+        """
         for _ in range(_OPENING_TRIES):
             address = self.server_address()
             if address is not None or not self._held(_SERVER, fcntl.LOCK_SH):
@@ -117,11 +120,11 @@ class Presence:
         return None
 
     def server_address(self) -> "ServerAddress | None":
-        """Of the server that can be asked at this moment."""
+        """Of the server that can be asked at this moment. Raises `InvalidRequest` if it cannot be read."""
         if not self._held(_SERVER, fcntl.LOCK_SH):
             return None
         text = (self._folder / _SERVER).read_text(encoding="utf-8", errors="replace")
-        return ServerAddress(**json.loads(text)) if text.endswith("}") else None
+        return _address(text) if text.endswith("}") else None
 
     def app_is_open(self) -> bool:
         """Costs two system calls or three."""
@@ -149,6 +152,19 @@ class Presence:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _address(text: str) -> ServerAddress:
+    try:
+        address = ServerAddress(**json.loads(text))
+    except (TypeError, ValueError):
+        address = ServerAddress("", 0, "")
+    if not (isinstance(address.url, str) and address.url and isinstance(address.secret, str)):
+        raise InvalidRequest(
+            "A UNIUN server of another version runs on this data folder, or its server.lock was changed. "
+            "End that server, and start it again."
+        )
+    return address
 
 
 async def _lock(descriptor: int, kind: int, pause_s: float = _PAUSE_S) -> bool:

@@ -145,3 +145,24 @@ def test_a_server_is_found_once_it_is_announced_and_until_it_withdraws(tmp_path:
         assert await Presence(tmp_path).find_server() is None
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xx}",
+        "[]}",
+        "{}",
+        '{"url":5}',
+        '{"url":5,"pid":"a","secret":null}',
+        '{"url":"http://127.0.0.1:1","pid":1,"secret":"x","new":1}',
+    ],
+)
+def test_what_another_version_wrote_into_the_seat_is_one_sentence(tmp_path: Path, text: str) -> None:
+    async def scenario() -> None:
+        async with Presence(tmp_path).server():
+            (tmp_path / "server.lock").write_text(text)
+            with pytest.raises(InvalidRequest, match="of another version"):
+                await Presence(tmp_path).find_server()
+
+    asyncio.run(scenario())
