@@ -107,7 +107,7 @@ class Guard:
         bearer = _bearer(scope)
         if _same(bearer, self._options.token) or _same(_cookie(scope), self._options.token):
             return None
-        if bearer and scope["path"].startswith(FOR_PROGRAMS) and await self._key_fits(bearer):
+        if bearer and _for_programs(scope) and await self._key_fits(bearer):
             return None
         return Refusal(
             401,
@@ -136,6 +136,13 @@ class Guard:
         ]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
+
+
+def _for_programs(scope: Scope) -> bool:
+    """`/scheduler` is both: who accepts HTML gets the page, and a key opens none."""
+    accepts = (value for name, value in scope["headers"] if name == b"accept")
+    page = scope["path"] == "/scheduler" and any(b"text/html" in value for value in accepts)
+    return scope["path"].startswith(FOR_PROGRAMS) and not page
 
 
 def _bearer(scope: Scope) -> str:

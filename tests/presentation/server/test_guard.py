@@ -189,6 +189,13 @@ def test_a_key_is_for_programs_and_not_for_pages() -> None:
     assert ask(open_to_others(), key, path="/v1/models").text == "in"
     assert ask(open_to_others(), key, path="/metrics").text == "in"
     assert ask(open_to_others(), key, path="/notes").status_code == 401
+    assert ask(open_to_others(), key, path="/scheduler").text == "in"
+    # Where an address has both, what is asked for decides.
+    page, json = ("Accept", "text/html,*/*"), ("Accept", "application/json")
+    for accept in ([page], [page, json], [json, page]):
+        asked = ask(open_to_others(), [*key.items(), *accept], path="/scheduler")
+        assert asked.status_code == 401
+    assert ask(open_to_others(), [*key.items(), page], path="/v1/models").text == "in"
     assert ask(open_to_others(), {"Authorization": "Bearer uniun-bad"}, path="/v1/models").status_code == 401
 
 
