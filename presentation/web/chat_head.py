@@ -58,7 +58,7 @@ class ChatHead:
         conversation = self._chat.conversation
         self._title.text = conversation.title
         self._more.set_visibility(bool(self._chat.path))
-        ui.page_title(f"{conversation.title} · UNIUN")
+        ui.page_title(f"{conversation.title if self._chat.path else 'Chat'} · UNIUN")
 
     async def _use_model(self, value: str) -> None:
         await self._chat.use_model(value or None)

@@ -1,5 +1,5 @@
 const kept = (key) => `uniun-draft:${key}`;
-// Where one types on the screen, Enter is a new line, and a focus would raise the keyboard.
+// Where one types on the screen, Enter is a new line. Who has neither mouse nor screen to touch sends with it.
 const touched = () => matchMedia("(pointer: coarse)").matches;
 
 export default {
@@ -38,7 +38,7 @@ export default {
       }
     };
     document.addEventListener("keydown", this.anywhere);
-    if (!touched()) this.$refs.box.focus({ preventScroll: true });
+    if (matchMedia("(pointer: fine)").matches) this.$refs.box.focus({ preventScroll: true });
   },
   unmounted() {
     document.removeEventListener("keydown", this.anywhere);
@@ -48,6 +48,7 @@ export default {
       const box = this.$refs.box;
       if (!box) return;
       box.style.height = "auto";
+      box.style.overflowY = box.scrollHeight > 240 ? "auto" : "hidden"; // else a narrow page has arrows in one line
       box.style.height = `${Math.min(box.scrollHeight, 240)}px`;
     },
     typed() {
