@@ -29,7 +29,7 @@ class ChatHead:
             with ui.element("h1").classes("u-ellipsis u-grow"):
                 self._title = plain("")
             with (
-                ui.button(icon="more_vert")
+                ui.button(icon="more_vert", color=None)
                 .props('flat round dense aria-label="More about this conversation"')
                 .classes("u-more") as self._more,
                 ui.menu(),

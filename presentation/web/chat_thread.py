@@ -163,7 +163,9 @@ class Thread:
             plain(" ".join(filter(None, (_ENDINGS[message.state], message.error)))).classes("u-grow")
             if failed:
                 ui.link("See what waits", "/scheduler")
-                ui.button("Try again", on_click=lambda: self._actions.retry(message)).props("flat no-caps")
+                ui.button("Try again", color=None, on_click=lambda: self._actions.retry(message)).props(
+                    "outline no-caps"
+                )
 
     def _siblings(self, shown: PathMessage) -> None:
         """Where the path could have gone otherwise."""

@@ -39,7 +39,7 @@ def _full(page: Page) -> None:
     page.evaluate(CROWD, ["tiny", "talk-bread", WAITING + 1])
     page.get_by_role("textbox", name="Message").fill("And what do I do with the rest of the starter?")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Try again").wait_for()
+    page.get_by_role("button", name="Try again").wait_for(timeout=30_000)
     page.evaluate("window.crowd.abort()")
 
 

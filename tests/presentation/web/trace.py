@@ -32,6 +32,7 @@ class Trace:
             }""",
             arg=[after, {"event": event, **fields}],
             timeout=timeout_s * 1000,
+            polling=50,
         )
         return dict(found.json_value())
 
