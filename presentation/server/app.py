@@ -8,7 +8,7 @@ from presentation.faces import Controllers
 from presentation.server.guard import Guard
 from presentation.server.headers import Headers
 from presentation.server.internal import build_internal_router
-from presentation.server.limits import BodyLimit
+from presentation.server.limits import BodyLimit, PlacesForPages
 from presentation.server.options import ServerOptions
 
 
@@ -24,6 +24,7 @@ def build_server(faces: Controllers, options: ServerOptions) -> FastAPI:
     app.include_router(build_internal_router(faces.peers))
     mount_pages(app, faces)  # last: what nothing else answers goes to the pages
     # From the inside out.
+    app.add_middleware(PlacesForPages, most=options.max_connections * 9 // 10)
     app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, max_upload_bytes=options.max_upload_bytes)
     app.add_middleware(Guard, options=options, key_fits=faces.api.key_fits)
     app.add_middleware(Headers)

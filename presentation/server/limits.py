@@ -64,6 +64,31 @@ class BodyLimit:
         return self._whole_s
 
 
+class PlacesForPages:
+    """ASGI middleware: a program that opens all the connections there may be would keep the user out of their own app."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        """`most`: requests of programs that may be in work at once."""
+        self._app = app
+        self._most = most
+        self._taken = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
+            await self._app(scope, receive, send)
+            return
+        if self._taken >= self._most:
+            await refuse(
+                scope, send, Refusal(503, f"{self._taken} requests are in work already. Try again soon.")
+            )
+            return
+        self._taken += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._taken -= 1
+
+
 class _Body:
     """Of one request. Once refused, the application below is told that the client has gone, and is not heard."""
 

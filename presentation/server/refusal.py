@@ -12,7 +12,14 @@ _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>UNI
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>body{{font:1.1rem/1.6 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem;
 color-scheme:light dark}}</style></head><body><main><h1>UNIUN</h1><p>{}</p></main></body></html>"""
-_CODES = {400: "invalid_request", 401: "invalid_api_key", 403: "forbidden", 408: "timeout", 413: "too_large"}
+_CODES = {
+    400: "invalid_request",
+    401: "invalid_api_key",
+    403: "forbidden",
+    408: "timeout",
+    413: "too_large",
+    503: "too_many_requests",
+}
 
 
 @dataclass(frozen=True)
@@ -36,12 +43,14 @@ async def refuse(scope: Scope, send: Send, refusal: Refusal, *, end: bool = True
     headers = [(b"connection", b"close"), (b"cache-control", b"no-store")]
     if refusal.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
+    if refusal.status == 503:
+        headers.append((b"retry-after", b"5"))
     if b"text/html" in header(scope, b"accept"):
         kind, body = b"text/html; charset=utf-8", _PAGE.format(html.escape(refusal.why)).encode()
     else:
         error = {
             "message": refusal.why,
-            "type": "invalid_request_error",
+            "type": "server_error" if refusal.status >= 500 else "invalid_request_error",
             "param": None,
             "code": _CODES[refusal.status],
         }

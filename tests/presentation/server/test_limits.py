@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from presentation.server.limits import BodyLimit
+from presentation.server.limits import BodyLimit, PlacesForPages
 
 NEVER = object()
 MB = 1_000_000
@@ -93,3 +93,37 @@ def test_a_client_that_goes_on_sending_is_not_read_without_end() -> None:
     done = Exchange(*[b"x" * MB] * 200, headers=[(b"content-length", b"200000000")]).run()
     assert done.status == 413
     assert done.read <= 34 * MB
+
+
+def test_programs_leave_places_for_pages_and_give_theirs_back() -> None:
+    async def scenario() -> None:
+        free = asyncio.Event()
+
+        async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["path"].startswith("/v1/"):
+                await free.wait()
+            await PlainTextResponse("in")(scope, receive, send)
+
+        places = PlacesForPages(slow, 2)
+
+        def ask(path: str) -> tuple[Exchange, "asyncio.Task[None]"]:
+            exchange = Exchange(b"")
+            exchange.scope["path"] = path
+            return exchange, asyncio.create_task(places(exchange.scope, exchange.receive, exchange.send))
+
+        (first, going), (_, cut) = ask("/v1/chat/completions"), ask("/v1/embeddings")
+        await asyncio.sleep(0)
+        over, refusing = ask("/v1/models")
+        page, drawing = ask("/notes")
+        await asyncio.gather(refusing, drawing)
+        assert (over.status, page.status) == (503, 200)
+        assert (b"retry-after", b"5") in over.sent[0]["headers"]
+        assert json.loads(over.body)["error"]["code"] == "too_many_requests"
+        cut.cancel()
+        await asyncio.gather(cut, return_exceptions=True)
+        again, asking = ask("/v1/models")
+        free.set()
+        await asyncio.gather(going, asking)
+        assert (first.status, again.status) == (200, 200)
+
+    asyncio.run(scenario())
