@@ -18,10 +18,14 @@ async def export(open_library: OpenLibrary, folder: Path, *, force: bool) -> Non
             report = await library.archive.export(
                 folder, force=force, progress=lambda done, total: step(done, total, "")
             )
-    write(
-        f"Exported into {folder}: {report.notes} notes, {report.conversations} conversations, {report.cards} cards, "
-        f"{report.ganas} Ganas.\n"
-    )
+    counts = {
+        "note": report.notes,
+        "conversation": report.conversations,
+        "card": report.cards,
+        "Gana": report.ganas,
+    }
+    told = ", ".join(f"{count} {name}" + "s" * (count != 1) for name, count in counts.items())
+    write(f"Exported into {folder}: {told}.\n")
 
 
 async def back_up(open_library: OpenLibrary, file: Path) -> None:

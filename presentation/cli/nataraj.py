@@ -11,6 +11,7 @@ from presentation.cli.terminal import say, write
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 OpenControllers = Callable[[], AbstractAsyncContextManager[Controllers]]
 _ID_CHARACTERS = 8
+_COUNTED = {"buffered": "ready", "barren": "combinations without a thought"}
 
 
 async def show(open_library: OpenLibrary, manas: str | None) -> None:
@@ -20,7 +21,9 @@ async def show(open_library: OpenLibrary, manas: str | None) -> None:
         deck = await nataraj.deck(await nataraj.scope(manas))
     for card in deck.cards:
         write(_line(card))
-    counts = ", ".join(f"{count} {state}" for state, count in sorted(deck.counts.items()) if count)
+    counts = ", ".join(
+        f"{count} {_COUNTED.get(state, state)}" for state, count in sorted(deck.counts.items()) if count
+    )
     if not deck.cards:
         say("no card lies in this deck. Fill it: uniun nataraj fill")
     if counts:

@@ -70,9 +70,9 @@ def _usage(error: typer.TyperException) -> str:
     context: typer.Context | None = getattr(error, "ctx", None)
     # "Invalid value for '--seed': " and then the validation library's words.
     where, colon, reason = error.format_message().partition(": ")
-    return f"{where}{colon}{plain_reason(reason)}".rstrip(".") + (
-        f". See: {context.command_path if context else 'uniun'} --help"
-    )
+    said = f"{where}{colon}{plain_reason(reason)}".rstrip(".")
+    end = "" if said.endswith("?") else "."
+    return f"{said}{end} See: {context.command_path if context else 'uniun'} --help"
 
 
 def _stopped() -> int:

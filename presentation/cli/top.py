@@ -14,6 +14,7 @@ from domain.errors import NoServer
 from presentation.cli.scheduler_view import footing, job_table, screen
 from presentation.cli.terminal import out, printable
 from presentation.controllers.scheduler import SchedulerController
+from presentation.scheduler_words import loading_words
 
 PERIOD_S = 0.5
 OpenServersScheduler = Callable[[], AbstractAsyncContextManager[SchedulerController | None]]
@@ -28,10 +29,11 @@ async def ps(open_scheduler: OpenServersScheduler, *, as_json: bool) -> None:
         return
     console = out()
     if snapshot.running is None and not snapshot.queued:
-        console.print("Nothing runs, and nobody waits.")
+        memory = loading_words(snapshot) or f"{snapshot.resident or 'No model'} is in memory"
+        console.print(printable(f"Nothing runs, and nobody waits. {memory}."))
     else:
         console.print(job_table(snapshot))
-    console.print(printable(footing(snapshot)), style="dim", soft_wrap=True)
+        console.print(printable(footing(snapshot)), style="dim", soft_wrap=True)
     console.print("`uniun top` shows this live; `uniun models ps` the engine processes.", style="dim")
 
 

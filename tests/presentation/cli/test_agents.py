@@ -124,7 +124,7 @@ def test_the_deck() -> None:
     first = shown.split()[0]
     assert "Kept as the note" in uniun("nataraj", "keep", first)
     assert "Dropped: Both wait." in uniun("nataraj", "drop")
-    assert "1 buffered, 1 dropped, 1 kept" in uniun("nataraj")
+    assert "1 ready, 1 dropped, 1 kept" in uniun("nataraj")
     assert "Both wait." in uniun("notes", "list")
     with pytest.raises(InvalidRequest, match="no card"):
         raise uniun.fails("nataraj", "keep", "ffff")

@@ -208,7 +208,7 @@ def test_groups_alone_show_help(faces: MemoryFaces) -> None:
 def test_export_and_backup(faces: MemoryFaces, tmp_path: Path) -> None:
     uniun(faces, "notes", "add", "text", "--title", "T")
     exported = uniun(faces, "export", str(tmp_path / "out"))
-    assert "1 notes, 0 conversations, 0 cards, 0 Ganas." in exported.stdout
+    assert "1 note, 0 conversations, 0 cards, 0 Ganas." in exported.stdout
     assert (tmp_path / "out" / "notes" / "T.md").exists()
     again = uniun(faces, "export", str(tmp_path / "out"))
     assert isinstance(again.exception, InvalidRequest)

@@ -82,6 +82,7 @@ def test_the_last_handler_raises_nothing(capsys: pytest.CaptureFixture[str]) -> 
     ("arguments", "words"),
     [
         (["nonsense"], "No such command 'nonsense'"),
+        (["aks"], "Did you mean 'ask'? See: uniun --help"),
         (["ask", "x", "--kind", "model_switch"], "model_switch"),
         (["ask", "x", "--max-tokens", "0"], "--max-tokens"),
         *(
@@ -112,7 +113,7 @@ def test_bad_usage_is_one_line_and_2(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["models"], ["models", "--help"], ["ask", "-h"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["models"], ["models", "--help"], ["ask", "-h"]])
 def test_help_is_0(
     arguments: list[str], capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
 ) -> None:

@@ -1,17 +1,20 @@
 """The frame around every page."""
 
 import httpx
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.presentation.web.conftest import PHONE, Desk, Server
 
 
-def test_a_page_has_its_landmarks_and_a_skip_link(page: Page) -> None:
-    expect(page).to_have_title("Chat · UNIUN")
+def test_a_page_has_its_landmarks_and_a_skip_link(desk: Desk) -> None:
+    page = desk.open("/models")  # the chat's composer takes the focus
+    expect(page).to_have_title("Models · UNIUN")
     expect(page.get_by_role("main")).to_have_count(1)
     expect(page.get_by_role("heading", level=1)).to_have_count(1)
     navigation = page.get_by_role("navigation", name="Main")
-    expect(navigation.get_by_role("link", name="Chat", exact=True)).to_have_attribute("aria-current", "page")
+    expect(navigation.get_by_role("link", name="Models", exact=True)).to_have_attribute(
+        "aria-current", "page"
+    )
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
