@@ -15,6 +15,8 @@ _PHRASES = tuple(
         (r"Input should be ", "it should be "),
         (r"String should have at least 1 character\b.*", "it is empty"),
         (r"String should have at most ", "it should have at most "),
+        (r"(List|Tuple) should have at least 1 item\b.*", "it is empty"),
+        (r"(List|Tuple) should have at most (\d+) items?\b.*", "it has too many entries"),
         (r"Extra inputs are not permitted", "there is nothing of this name"),
         (r"Field required", "it is missing"),
         (r"Invalid JSON: ", "it is no JSON: "),

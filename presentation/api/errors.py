@@ -1,6 +1,8 @@
 """Errors in OpenAI's shape. This is the one place that gives an error of the domain its HTTP status."""
 
 import logging
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -11,6 +13,8 @@ from starlette.responses import JSONResponse
 from domain import errors as e
 from domain.reasons import plain_reason
 
+_NAME = re.compile(r"\w+")
+_TYPES = {"str", "list", "int", "float", "bool", "dict"}
 RETRY_AFTER_S = 5
 """A slot in a full queue is free when the next job ends, which takes a few seconds."""
 _STATUS: tuple[tuple[type[e.UniunError], int, str], ...] = (
@@ -94,10 +98,23 @@ def _type(status: int) -> str:
     return special.get(status, "server_error" if status >= 500 else "invalid_request_error")
 
 
+def _telling(faults: Sequence[Any]) -> dict[str, Any]:
+    """The first; of a field of several types what is wrong in the one that was sent."""
+    field = _place(faults[0])[:1]
+    same = [fault for fault in faults if _place(fault)[:1] == field]
+    return dict(next((fault for fault in same if not fault["type"].endswith("_type")), faults[0]))
+
+
+def _place(fault: Any) -> list[str]:
+    """Names and numbers; the library also puts in which type it tried, as `list[constrained-str]`."""
+    parts = [str(part) for part in fault["loc"][1:]]
+    return [part for part in parts if _NAME.fullmatch(part) and part not in _TYPES]
+
+
 def _first_fault(error: RequestValidationError) -> tuple[str, str | None]:
     """What is wrong, and the field's path; never the value, which may be long or private."""
-    first: dict[str, Any] = dict(error.errors()[0])
-    place = ".".join(str(part) for part in first["loc"][1:]) or None
+    first = _telling(error.errors())
+    place = ".".join(_place(first)) or None
     if first["type"] == "json_invalid":
         return f"The body is no JSON: {first.get('ctx', {}).get('error', 'it cannot be read')}.", None
     if place is None and first["type"] in ("model_attributes_type", "dict_type", "missing"):

@@ -22,7 +22,7 @@ class Outer(BaseModel):
     number: float = Field(default=0, allow_inf_nan=False)
     flag: bool = False
     text: str = ""
-    several: list[int] = []
+    several: Annotated[list[int], Field(min_length=1, max_length=2)] = [1]
     group: Inner = Inner()
 
 
@@ -38,6 +38,8 @@ class Outer(BaseModel):
         ("flag", "x", "it should be true or false"),
         ("text", 1, "it should be text"),
         ("several", 1, "it should be a list"),
+        ("several", [], "it is empty"),
+        ("several", [1, 2, 3], "it has too many entries"),
         ("group", 1, "it should be a group of named values"),
         ("nothing", 1, "there is nothing of this name"),
     ],

@@ -36,6 +36,26 @@ def test_what_is_not_there_is_told_in_the_shape_of_an_error(tmp_path: Path) -> N
     on(tmp_path, test)
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("/v1/embeddings", {"input": []}, "input: it is empty."),
+        ("/v1/embeddings", {"input": 5}, "input: it should be text."),
+        (CHAT, {"messages": []}, "messages: it is empty."),
+        (CHAT, {"messages": [{"role": "user", "content": 5}]}, "messages.0.content: it should be text."),
+    ],
+)
+def test_what_is_refused_is_named_as_its_sender_names_it(
+    path: str, body: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    async def test(api: Api) -> None:
+        async with api.client() as client:
+            answer = await client.post(path, json=body)
+            assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)
+
+    on(tmp_path, test)
+
+
 def test_metrics_are_prometheus_own_format(tmp_path: Path) -> None:
     async def test(api: Api) -> None:
         async with api.client() as client:
