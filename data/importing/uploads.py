@@ -1,6 +1,7 @@
 """Uploaded files and archives, unpacked within limits."""
 
 import asyncio
+import errno
 import os
 import re
 import shutil
@@ -98,10 +99,8 @@ class _Unpacking:
         parts = PurePosixPath(member.filename.replace("\\", "/")).parts
         if any(is_hidden(part) and part != ".." for part in parts) or "__MACOSX" in parts:
             return
-        reason = self._refusal(member, parts)
-        target = folder.joinpath(*parts) if reason is None else folder
-        if reason is None and target.exists():
-            reason = "Another file of the archive has the same name."
+        target = folder.joinpath(*parts)
+        reason = self._refusal(member, parts) or _no_room(target)
         if reason is not None:
             self._problems.append(ImportProblem(path=member.filename[:500], reason=reason, imported=False))
             return
@@ -111,7 +110,6 @@ class _Unpacking:
                 f"The archive holds more than {MAX_UNPACKED_FILES} notes; nothing of it was imported. Unpack it, and "
                 "import the folder instead."
             )
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._write(archive, member, target)
         except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
@@ -145,6 +143,21 @@ class _Unpacking:
                         "nothing of it was imported. Unpack it, and import the folder instead."
                     )
                 file.write(piece)
+
+
+def _no_room(target: Path) -> str | None:
+    """Makes the folders above the file; why it cannot be there, none if it can. Raises `OSError` as of a full disk."""
+    try:
+        if target.exists():
+            return "Another file of the archive has the same name."
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        return "One of its folders has the name of another file of the archive."
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return "Its path is too long."
+    return None
 
 
 def _check(files: Sequence[UploadedFile]) -> None:

@@ -174,6 +174,21 @@ def test_a_damaged_member_is_named_and_the_others_are_imported(desk: Desk) -> No
     assert [problem.path for problem in report.problems] == ["bad.md"]
 
 
+def test_a_member_that_no_file_system_takes_is_named_and_the_others_are_imported(desk: Desk) -> None:
+    members = [
+        ("a.md", "one"),
+        ("a.md/inside.md", "below a file"),
+        ("b.md/inside.md", "two"),
+        ("b.md", "where a folder is"),
+        (f"{'long' * 40}/" * 40 + "c.md", "a path beyond the limit"),
+        ("d.md", "three"),
+    ]
+    report = desk.send(Sent("vault.zip", packed(members)))
+    assert desk.texts() == {"one", "two", "three"}
+    assert [problem.path for problem in report.problems] == [members[at][0][:500] for at in (1, 3, 4)]
+    assert not any(str(desk.data_dir) in problem.reason for problem in report.problems)
+
+
 def test_too_much_is_refused_before_it_is_written(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "MAX_UPLOADED_FILES", 2)
     with pytest.raises(InvalidRequest, match="3 files are more than 2"):
