@@ -144,14 +144,16 @@ class Thread:
             return article
         with _article("Shiv", "u-answer") as article:
             _thinking(message.thinking)
-            LiveMarkdown([html_of(message.content, _sources(message.citations))])
+            if message.content:
+                LiveMarkdown([html_of(message.content, _sources(message.citations))])
             if message.state != "complete":
                 self._ending(message)
             if message.citations:
                 _source_cards(cited(message.content, message.citations))
             with _buttons():
                 self._siblings(shown)
-                _copy_button(message.content)
+                if message.content:
+                    _copy_button(message.content)
                 _button("refresh", "Answer again", lambda: self._actions.retry(message))
                 _button("call_split", "Go on from here", lambda: self._actions.branch(message))
         return article

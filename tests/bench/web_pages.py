@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import TimeoutError as TooLate
 
 from data.settings import Settings
 from domain.entities.conversation import ChatMessage, Conversation
@@ -23,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTES, CONVERSATIONS, MESSAGES = 5000, 200, 40
 PAGES = ("/", "/c/talk-0", "/notes")
 TABS = 3
+STORY_S = 20
+"""So much of an answer is enough to see how late the loop wakes up."""
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 WATCH = """() => { window.late = []; let seen = '';
     new MutationObserver(() => requestAnimationFrame(() => {
@@ -171,14 +174,23 @@ async def _three_tabs(browser: Browser, base: str) -> None:
         pages.append(await browser.new_page())
         await pages[-1].goto(pages[0].url)
         await pages[-1].wait_for_function("window.did_handshake === true")
-    await _ask(pages[0], "Tell a long story of that mill.")
+    await _begin(pages[0], "Tell a long story of that mill.")
+    await pages[0].locator(".u-growing .u-prose").filter(has_text=" ").wait_for(timeout=300_000)
+    try:
+        await pages[0].get_by_role("button", name="Send").wait_for(timeout=STORY_S * 1000)
+    except TooLate:
+        await pages[0].get_by_role("button", name="Stop the answer").click()
     for page in pages:
         await page.close()
 
 
 async def _ask(page: Page, text: str) -> None:
     """Until the answer has ended."""
+    await _begin(page, text)
+    await page.get_by_role("button", name="Send").wait_for(timeout=300_000)
+
+
+async def _begin(page: Page, text: str) -> None:
     await page.get_by_role("textbox", name="Message").fill(text)
     await page.keyboard.press("Enter")
     await page.get_by_role("button", name="Stop the answer").wait_for()
-    await page.get_by_role("button", name="Send").wait_for(timeout=300_000)
