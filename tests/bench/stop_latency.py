@@ -80,9 +80,10 @@ async def _stops(
             def emit(
                 progress: RunnerProgress, times: list[float] = times, begun: asyncio.Event = begun
             ) -> None:
-                # A decode counts from its first token on.
+                # A decode counts from its first token on, and one step of it is awaited.
                 if phase == "prefill" or progress.tokens_done:
                     times.append(clock.monotonic())
+                if len(times) > (phase == "decode"):
                     begun.set()
 
             running = asyncio.create_task(runner.run(job, emit))
