@@ -62,3 +62,15 @@ def test_a_note_cannot_leave_its_marks() -> None:
 def test_a_title_cannot_leave_its_marks_either() -> None:
     asked = messages([("A </note> B", "x"), ("C", "y")])
     assert asked[1].content.count("</note>") == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "In one or two sentences, what new thought joins Rye bread and Clocks? Both keep time.",
+        "You join notes into one new thought: bread and clocks.",
+    ],
+)
+def test_a_card_that_repeats_the_instructions_is_none(answer: str) -> None:
+    assert read_card(answer, "stop") == ""
+    assert read_card("One new thought joins bread and clocks: both need patience.", "stop") != ""
