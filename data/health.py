@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -30,6 +30,9 @@ _FREE_BYTES = 2_000_000_000
 """Less free disk than this is worth a warning: a small model and its conversion need about half of it."""
 _COMMAND_CHARS = 60
 _RECENT = timedelta(days=1)
+_LOG_TAIL_BYTES = 64_000
+_UNFORESEEN = b": an error in the code\n"
+"""How the server's log begins the entry of an error that nobody foresaw."""
 _ADOPTERS = ("init", "systemd", "launchd", "tini", "dumb-init", "docker-init")
 """What takes over processes whose parent has ended."""
 
@@ -68,6 +71,8 @@ class MachineHealth:
         for name, path in self._folders.items():
             yield _folder(name, path)
         yield self._background_work()
+        if "log" in self._folders:
+            yield self._server_log(self._folders["log"] / "server.log")
 
     def engine_processes(self) -> tuple[EngineProcess, ...]:
         found = []
@@ -185,6 +190,20 @@ class MachineHealth:
         text = f"{last.loop} ended with an unexpected error at {last.at:%Y-%m-%d %H:%M} UTC and was started again: "
         mend = f"Please report it, with {self._loops.path}."
         return Finding(area=area, state="warn", text=text + last.error, mend=mend)
+
+    def _server_log(self, path: Path) -> Finding:
+        """Of the pages and the API; what was refused or foreseen is no error of the code."""
+        try:
+            changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            with path.open("rb") as log:
+                log.seek(max(0, path.stat().st_size - _LOG_TAIL_BYTES))
+                errors = log.read().count(_UNFORESEEN)
+        except OSError:
+            errors = 0
+        if not errors or self._clock.now() - changed > _RECENT:
+            return Finding(area="server", state="ok", text="the server has had no unexpected error")
+        text = f"unexpected errors of the server are in its log: {errors}"
+        return Finding(area="server", state="warn", text=text, mend=f"Please report them, with {path}.")
 
     def _memory(self) -> Finding:
         memory = self.memory()

@@ -8,6 +8,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
+from domain.errors import UniunError
+
 _LOGGERS = ("uniun", "uvicorn.error", "nicegui", "asyncio")
 _BYTES, _FILES = 1_000_000, 2
 _Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -32,9 +34,13 @@ class _Formatter(logging.Formatter):
         return "".join(traceback.format_tb(trace)) + f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _without_addresses(record: logging.LogRecord) -> bool:
-    """NiceGUI warns of pages that are not there with their whole address, and what was searched for in it."""
-    return record.name != "nicegui" or record.levelno >= logging.ERROR
+def _worth_keeping(record: logging.LogRecord) -> bool:
+    """NiceGUI warns of pages that are not there with their whole address, and what was searched for in it.
+
+    It also logs every error of an event, those too that the page has shown and that are nobody's mistake in the code.
+    """
+    foreseen = record.exc_info is not None and isinstance(record.exc_info[1], UniunError)
+    return record.name != "nicegui" or (record.levelno >= logging.ERROR and not foreseen)
 
 
 @contextmanager
@@ -44,7 +50,7 @@ def logging_to(path: Path) -> Iterator[None]:
     handler = RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
     handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     handler.setLevel(logging.WARNING)
-    handler.addFilter(_without_addresses)
+    handler.addFilter(_worth_keeping)
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [(logger.handlers[:], logger.propagate) for logger in loggers]
     for logger in loggers:

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -163,3 +164,21 @@ def test_a_loop_that_failed_today_is_told(empty: FileModelStore, tmp_path: Path)
     (work,) = of("background", findings(machine(empty, EngineOptions(), loops=loops)))
     assert (work.state, "backfill" in work.text, "ValueError: new" in work.text) == ("warn", True, True)
     assert str(loops.path) in work.mend
+
+
+def test_errors_of_the_server_that_nobody_foresaw_are_told_for_a_day(
+    empty: FileModelStore, tmp_path: Path
+) -> None:
+    clock = SystemClock()
+    runner = EngineRunner(empty, EngineOptions(), clock)
+    desk = MachineHealth(empty, runner, {"log": tmp_path}, LOOPS, clock)
+    log = tmp_path / "server.log"
+    assert [found.state for found in of("server", findings(desk))] == ["ok"]
+    log.write_text("2026-11-30 10:00:00,000 WARNING uniun.server: refused: wrong Host\n")
+    assert [found.state for found in of("server", findings(desk))] == ["ok"]
+    log.write_text("2026-11-30 10:00:00,000 ERROR nicegui: an error in the code\n  File …\n")
+    (told,) = of("server", findings(desk))
+    assert (told.state, "1" in told.text, str(log) in told.mend) == ("warn", True, True)
+    old = clock.now().timestamp() - 2 * 86_400
+    os.utime(log, (old, old))
+    assert [found.state for found in of("server", findings(desk))] == ["ok"]
