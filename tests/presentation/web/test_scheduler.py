@@ -143,7 +143,7 @@ def test_the_terminal_shows_the_same(server: Server) -> None:
     assert ask(server, "editor", patient=False) == 200
     snapshot = SchedulerSnapshot.model_validate_json(uniun(server, "ps", "--json"))
     assert snapshot.resident == "tiny"
-    assert "tiny in memory" in uniun(server, "ps")
+    assert "tiny is in memory" in uniun(server, "ps")
     assert "Other programs (user editor) started" in uniun(server, "top")
 
 
