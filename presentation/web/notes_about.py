@@ -38,6 +38,7 @@ class NoteAbout:
         self._saver = saver
         self._field = field
         note = saver.note
+        self._shown_tags: list[tuple[str, bool]] | None = None
         with _section("Tags"):
             self._tags = ui.element("ul").classes("u-chips")
             self._add = (
@@ -84,6 +85,10 @@ class NoteAbout:
 
     def _draw_tags(self) -> None:
         own = self._site.faces.notes.own_tags(self._saver.note)
+        tags = [(tag, tag in own) for tag in self._saver.note.tags]
+        if tags == self._shown_tags:
+            return  # what is under the pointer stays there
+        self._shown_tags = tags
         self._tags.clear()
         with self._tags:
             for tag in self._saver.note.tags[:_MOST]:

@@ -116,8 +116,13 @@ class GraphPage:
 
     def _zoom_button(self, label: str, icon: str, factor: float) -> None:
         def zoom() -> None:
+            # Without an origin ECharts computes with what is not a number.
+            middle = (
+                "originX: document.querySelector('.u-graph').clientWidth / 2, "
+                "originY: document.querySelector('.u-graph').clientHeight / 2"
+            )
             self._chart.run_chart_method(
-                "dispatchAction", {"type": "graphRoam", "seriesIndex": 0, "zoom": factor}
+                ":dispatchAction", f"{{type: 'graphRoam', seriesIndex: 0, zoom: {factor}, {middle}}}"
             )
 
         with (

@@ -46,6 +46,7 @@ def url(smollm2: InstalledModel, tmp_path_factory: pytest.TempPathFactory) -> It
     data = tmp_path_factory.mktemp("data")
     (data / "models").mkdir()
     (data / "models" / smollm2.name).symlink_to(TEST_STORE / "models" / smollm2.name)
+    (TEST_STORE / "embedders").mkdir(exist_ok=True)
     (data / "embedders").symlink_to(TEST_STORE / "embedders")
     environment = {**os.environ, "UNIUN_DATA_DIR": str(data), "UNIUN_LOG_DIR": str(data / "log")}
     assert smollm2.gguf_path is not None

@@ -247,8 +247,8 @@ def test_the_picture_of_the_concepts_and_its_list(desk: Desk) -> None:
     expect(detail.get_by_role("heading", name="Willow")).to_be_visible()
     page.get_by_role("button", name="Zoom in").click()
     page.wait_for_function(
-        "(x) => Math.abs([...document.querySelectorAll('.u-graph text')].find((e) => e.textContent === 'Willow')"
-        ".getBoundingClientRect().x - x) > 1",
+        "(x) => { const now = [...document.querySelectorAll('.u-graph text')].find((e) => e.textContent === 'Willow')"
+        ".getBoundingClientRect().x; return now > 0 && Math.abs(now - x) > 1; }",
         arg=box["x"],
     )
     detail.get_by_role("link", name="Willow").click()

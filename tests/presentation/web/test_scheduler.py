@@ -132,9 +132,12 @@ def test_a_hidden_page_is_sent_nothing(desk: Desk, server: Server, programs: Thr
         "new MutationObserver(() => window.changes++).observe(document.querySelector('#content'), "
         "{subtree: true, childList: true, characterData: true})"
     )
-    job = programs.submit(ask, server, "batch", patient=True)
-    assert job.result() == 200
-    assert page.evaluate("window.changes") <= 2, "one look may have been under way"
+    assert (
+        programs.submit(ask, server, "batch", patient=True).result() == 200
+    )  # one look may have been under way
+    page.evaluate("window.changes = 0")
+    assert programs.submit(ask, server, "batch", patient=True).result() == 200
+    assert page.evaluate("window.changes") == 0
     page.evaluate("window.show('visible')")
     page.wait_for_function("window.changes > 2")
 
