@@ -46,6 +46,8 @@ class Backend(Protocol):
     vocabulary: Vocabulary
     context_tokens: int
     slots: int
+    chunk_tokens: int
+    """The most that one evaluation takes."""
     interruptible: bool
     """Whether `interrupt` does anything."""
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from data.clock import Clock
 from data.inference.backend import Interrupted, Vocabulary
 from data.inference.options import EngineOptions
 from data.inference.pieces import byte_level_piece, sentencepiece_piece
 from data.inference.release import release_memory
 from data.inference.sampling import greedy, seed32
-from data.inference.threads import ThreadGovernor
 from domain.entities.llm import Sampling
 from domain.errors import EngineMissing, ModelLoadFailed
 
-BATCH_TOKENS = 512
+CHUNK_TOKENS = 63
+"""From 64 on flash attention computes in tiles, whose sums differ in the last bits. Below, a token's state is the same bits
+in whatever chunks the prompt was read (3 to 63 tried), so that a job which was stopped or lost gives the same text."""
 _F16_BYTES = 2
 _MIN_SLOTS = 2
 """One for the running job and one for the job that it preempted, whatever the budget says."""
@@ -34,15 +34,15 @@ class LlamaBackend:
     """
 
     name = "llama.cpp"
+    chunk_tokens = CHUNK_TOKENS
 
-    def __init__(self, path: Path, options: EngineOptions, clock: Clock) -> None:
+    def __init__(self, path: Path, options: EngineOptions) -> None:
         """Raises `EngineMissing` or `ModelLoadFailed`."""
         try:
             from cyllama.llama import llama_cpp
         except ImportError as error:
             raise EngineMissing(f"llama.cpp is not installed ({error}). Run: pip install cyllama") from error
         self._llama: Any = llama_cpp
-        self._clock = clock
         llama_cpp.disable_logging()
         llama_cpp.ggml_backend_load_all()
         self._model: Any = None
@@ -63,7 +63,7 @@ class LlamaBackend:
         params.n_ctx = self.context_tokens * self.slots
         params.n_seq_max = self.slots
         params.kv_unified = False
-        params.n_batch = params.n_ubatch = BATCH_TOKENS
+        params.n_batch = params.n_ubatch = CHUNK_TOKENS
         if options.threads is not None:
             params.n_threads = params.n_threads_batch = options.threads
         self._context = llama.LlamaContext(self._model, params, verbose=False)
@@ -71,9 +71,7 @@ class LlamaBackend:
         self.interruptible = not (self._model.is_recurrent() or self._model.is_hybrid())
         if self.interruptible:
             self._context.install_cancel_callback()
-        self._threads = (int(params.n_threads), int(params.n_threads_batch))
-        self._governor = ThreadGovernor(int(params.n_threads), self._clock)
-        self._batch = llama.LlamaBatch(n_tokens=BATCH_TOKENS, embd=0, n_seq_max=1)
+        self._batch = llama.LlamaBatch(n_tokens=CHUNK_TOKENS, embd=0, n_seq_max=1)
         self._greedy = llama.LlamaSampler(llama.LlamaSamplerChainParams())
         self._greedy.add_greedy()
         self.vocabulary = _vocabulary(self._model)
@@ -100,8 +98,6 @@ class LlamaBackend:
         batch.clear()
         for at, token in enumerate(tokens):
             batch.add(token, position + at, where, want_logits and at == last)
-        self._use_threads(self._governor.threads, self._governor.kept)
-        start = self._clock.monotonic()
         try:
             self._context.decode(batch)
             if not want_logits:
@@ -109,12 +105,6 @@ class LlamaBackend:
         except InterruptedError:
             self._context.memory_seq_rm(sequence, position, -1)
             raise Interrupted from None
-        self._governor.learn(len(tokens), self._clock.monotonic() - start)
-
-    def _use_threads(self, decode: int, prefill: int) -> None:
-        if (decode, prefill) != self._threads:
-            self._context.set_n_threads(decode, prefill)
-            self._threads = (decode, prefill)
 
     def sample(self, sampling: Sampling, position: int) -> int:
         if greedy(sampling):

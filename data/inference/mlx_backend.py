@@ -31,6 +31,7 @@ class MlxBackend:
     """
 
     name = "mlx"
+    chunk_tokens = 512
     interruptible = False
     slots = _SLOTS
 

@@ -21,7 +21,8 @@ ENVIRONMENT = {"GOMP_SPINCOUNT": "20000"}
 """llama.cpp's threads meet at a barrier hundreds of times per token. How long one spins there before it sleeps decides
 what a busy machine does to it. Measured on two quiet cores, decode tokens per second: the default 101, 20,000 spins 101,
 1,000 spins 93, none 52; and without a limit a single token took 7 s beside other programs. The user's own setting has
-precedence; see also `data.inference.threads`."""
+precedence. The number of threads stays what it is all the same: attention divides its sums by it, and a text must not
+depend on what else runs."""
 _STDERR_LINES = 50
 _STDERR_LINE_CHARS = 500
 _REAP_S = 10.0

@@ -39,7 +39,9 @@ class TokenLoop:
         self._backend = backend
         self._clock = clock
         self._kv = KvCache(backend, options.kv_budget_bytes)
-        self._chunks = ChunkSizer(options.interruptible_chunk_s if backend.interruptible else options.chunk_s)
+        self._chunks = ChunkSizer(
+            options.interruptible_chunk_s if backend.interruptible else options.chunk_s, backend.chunk_tokens
+        )
         self._template = ChatTemplate(backend.vocabulary, clock)
         self._grammars = Grammars(backend.vocabulary)
         self._sequences: dict[str, Sequence] = {}

@@ -74,7 +74,7 @@ def _serve(gguf: Path, threads: int) -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     options, clock = EngineOptions(threads=threads), SystemClock()
-    loop = TokenLoop(LlamaBackend(gguf, options, clock), options, clock)
+    loop = TokenLoop(LlamaBackend(gguf, options), options, clock)
     for line in sys.stdin:
         number, prompt, tokens = json.loads(line)
         times: list[float] = []

@@ -40,6 +40,7 @@ class Bytes:
     name = "bytes"
     context_tokens = CONTEXT
     slots = 3
+    chunk_tokens = 512
     interruptible = True
 
     def __init__(self) -> None:
