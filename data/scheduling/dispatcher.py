@@ -13,10 +13,11 @@ from data.scheduling import events as ev
 from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import Cause, End, Outcome, Record
 from data.scheduling.handle import CallerHandle
-from data.scheduling.inspection import Gauges, forecast, gauges, snapshot
+from data.scheduling.inspection import Gauges, gauges, snapshot
 from data.scheduling.jobs import Job, JobSpec, Phase
 from data.scheduling.scheduler import InferenceScheduler
-from domain.entities.llm import GenerationRequest, GenerationResult, LlmTaskKind, Waiting
+from data.scheduling.waits import Waits
+from domain.entities.llm import GenerationRequest, GenerationResult, LlmTaskKind
 from domain.entities.scheduler import JobView, SchedulerSnapshot
 from domain.errors import (
     EngineError,
@@ -30,11 +31,6 @@ from domain.errors import (
 )
 from domain.repositories.inference_runner import InferenceRunner, RunnerJob, RunnerOutcome, RunnerProgress
 from domain.repositories.model_store import ModelStore
-
-VIEW_PERIOD_S = 0.4
-"""Age at which the positions told to waiting callers are computed again …"""
-VIEW_PERIOD_PER_JOB_S = 0.002
-"""… plus so much for each of them: a snapshot takes 8 µs a job, and the event loop is needed for other things."""
 
 
 @dataclass(slots=True)
@@ -87,8 +83,7 @@ class Dispatcher:
         self._ids = ids if ids is not None else itertools.count(1)
         self._observers: list[Callable[[Record], None]] = []
         self._token_observers: list[Callable[[LlmTaskKind, int], None]] = []
-        self._views: tuple[float, dict[str, tuple[int, float]]] = (float("-inf"), {})
-        """When they were computed, and of each waiting job its position and estimated start."""
+        self._waits = Waits(self._scheduler, self._now)
         self._closed = False
 
     async def __aenter__(self) -> "Dispatcher":
@@ -161,7 +156,7 @@ class Dispatcher:
             rank=request.rank,
             keep_alive_s=request.keep_alive_s,
         )
-        handle = CallerHandle(caller_id, now, self._cancel, self._describe_wait)
+        handle = CallerHandle(caller_id, now, self._cancel, self._waits.of)
         self._callers[caller_id] = handle
         self._feed(ev.Submit(now, spec), admit=lambda: self._admit(caller_id, request, handle))
         if handle.error is not None:
@@ -414,43 +409,6 @@ class Dispatcher:
                 return work.error
             case _:
                 return JobCancelled(f"Job {end.id} was cancelled.")
-
-    # -- what a waiting caller is told
-
-    def _describe_wait(self, caller_id: str) -> Waiting | None:
-        job = self._scheduler.callers.get(caller_id)
-        if job is None or job.on_device:
-            return None
-        view = self._view(job.id)
-        if view is None:
-            return Waiting(position=1, estimated_start_s=None, reason=self._wait_reason(1))
-        position, start_s = view
-        return Waiting(
-            position=position, estimated_start_s=round(start_s, 1), reason=self._wait_reason(position)
-        )
-
-    def _view(self, job_id: str) -> tuple[int, float] | None:
-        at, views = self._views
-        now = self._now()
-        if now - at > VIEW_PERIOD_S + VIEW_PERIOD_PER_JOB_S * len(views) or job_id not in views:
-            order = enumerate(forecast(self._scheduler, now), start=1)
-            views = {job.id: (position, start_s) for position, (job, start_s) in order}
-            self._views = (now, views)
-        return views.get(job_id)
-
-    def _wait_reason(self, position: int) -> str:
-        scheduler = self._scheduler
-        if scheduler.loading is not None:
-            model = scheduler.loading.model
-            spent = self._now() - scheduler.loading.started_at
-            return f"loading {model}, {spent:.0f} s of about {scheduler.residence.cost(model):.0f} s"
-        running = scheduler.running
-        if running is None:
-            return scheduler.last_reason
-        if running.phase is Phase.STOPPING:
-            return f"stopping {running.kind} ({running.spec.flow})"
-        ahead = f", {position - 1} more before it" if position > 1 else ""
-        return f"{running.kind} ({running.spec.flow}) runs{ahead}"
 
 
 def _runner_job(job: Job, request: GenerationRequest) -> RunnerJob:

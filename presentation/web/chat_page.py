@@ -6,8 +6,9 @@ from nicegui import ui
 
 from domain.entities.conversation import ChatMessage, PathMessage
 from domain.entities.llm import LlmTaskKind
-from domain.errors import ConversationNotFound, InvalidRequest, UniunError
+from domain.errors import ConversationNotFound, InvalidRequest
 from presentation.controllers.chat import ChatController
+from presentation.web.asking import ask
 from presentation.web.chat_head import ChatHead
 from presentation.web.chat_list import ConversationList
 from presentation.web.chat_thread import Thread, ThreadActions
@@ -136,33 +137,12 @@ class ChatPage:
             self._ahead.typed()
 
     def _send(self, text: str, editing: str | None) -> None:
-        """The text is taken once the question is in the database."""
         self._ahead.stop()
-        answers = self._site.answers
-        try:
-            live = answers.edit(self._chat, editing, text) if editing else answers.send(self._chat, text)
-        except UniunError as error:
-            self._composer.refused()
-            tell_error(error)
-            return
-        client = ui.context.client
+        ask(self._site, self._chat, self._composer, text, editing, attach=self._attach, kept=self._kept)
 
-        def taken(first: int) -> None:
-            if live.begun is not None or live.ended:
-                unwatch()
-                with client:
-                    self._taken(live)
-
-        unwatch = live.watch(taken)
-        self._attach(live)
-
-    def _taken(self, live: LiveAnswer) -> None:
-        if live.begun is None:
-            self._composer.refused()
-            tell_error(InvalidRequest(live.error or "The question could not be asked. Try again."))
-            return
-        self._composer.accepted(live.conversation_id)
-        ui.run_javascript(f"history.replaceState(null, '', '/c/{live.conversation_id}')")
+    def _kept(self, conversation_id: str) -> None:
+        self._composer.accepted(conversation_id)
+        ui.run_javascript(f"history.replaceState(null, '', '/c/{conversation_id}')")
 
     def _retry(self, message: ChatMessage) -> None:
         self._attach(self._site.answers.retry(self._chat, message.id))

@@ -4,7 +4,8 @@ from nicegui import ui
 
 from domain.entities.conversation import ChatMessage, Draft
 from domain.entities.llm import LlmTaskKind
-from domain.errors import ConversationNotFound, InvalidRequest, UniunError
+from domain.errors import ConversationNotFound, InvalidRequest
+from presentation.web.asking import ask
 from presentation.web.chat_thread import Thread, ThreadActions
 from presentation.web.composer import Composer
 from presentation.web.live_answers import LiveAnswer
@@ -104,30 +105,15 @@ class ComposerPanel:
         self._ahead.stop()
         try:
             self._chat.draft = _draft(await self._field.current())
-            answers = self._site.answers
-            live = answers.edit(self._chat, editing, text) if editing else answers.send(self._chat, text)
-        except (UniunError, TimeoutError) as error:
+        except TimeoutError:
             self._composer.refused()
-            tell_error(error)
+            tell_error(InvalidRequest("The editor did not say what is in it. Send the question once more."))
             return
-        client = ui.context.client
+        ask(self._site, self._chat, self._composer, text, editing, attach=self._attach, kept=self._kept)
 
-        def taken(first: int) -> None:
-            if live.begun is not None or live.ended:
-                unwatch()
-                with client:
-                    self._taken(live)
-
-        unwatch = live.watch(taken)
-        self._attach(live)
-
-    def _taken(self, live: LiveAnswer) -> None:
-        if live.begun is None:
-            self._composer.refused()
-            tell_error(InvalidRequest(live.error or "The question could not be asked. Try again."))
-            return
+    def _kept(self, conversation_id: str) -> None:
         self._composer.accepted(f"note/{self._note_id}")
-        ui.navigate.history.replace(f"/notes/{self._note_id}?chat={live.conversation_id}")
+        ui.navigate.history.replace(f"/notes/{self._note_id}?chat={conversation_id}")
 
     async def _put(self, *, replace: bool) -> None:
         """The last answer into the note, at the cursor or in the place of what is selected."""
