@@ -452,11 +452,10 @@ def _build_embedder(data_dir: Path, clock: Clock) -> EmbeddingService:
 
 
 def _build_embedding_worker(vectors: VectorRepository, embedder: EmbeddingService) -> EmbeddingWorker:
-    from data.embedding.cores import lane_width, performance_cores
-    from data.embedding.service import BackgroundEmbedder
+    from data.embedding.backlog import BacklogEmbedder
     from data.embedding.worker import EmbeddingWorker
 
-    return EmbeddingWorker(vectors, BackgroundEmbedder(embedder), lane_width(performance_cores()))
+    return EmbeddingWorker(vectors, BacklogEmbedder(embedder.weights, embedder.lane))
 
 
 def _container(server: ServerAddress | None = None) -> DeclarativeContainer:

@@ -22,7 +22,7 @@ DIMENSIONS = 384
 WINDOW_TOKENS = 256
 _LAYERS, _HEADS, _INNER, _LAYER_NORM_EPS = 6, 12, 1536, 1e-12
 # The longest word piece is bounded too, so text far past the window need not reach the tokenizer.
-_MAX_CHARACTERS = 64 * WINDOW_TOKENS
+MAX_CHARACTERS = 64 * WINDOW_TOKENS
 # erf(x) = x P(x^2) / Q(x^2) for |x| <= 4, within 4e-7; coefficients from Eigen's float32 erf, highest power first.
 _ERF_P = (
     -2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
@@ -54,7 +54,7 @@ class MiniLm:
 
     def embed(self, text: str, step: Callable[[int], None] = lambda layer: None) -> Array:
         """(384,) of length 1; text past 256 tokens is cut. `step` is called after each layer and may raise."""
-        ids = self._tokenizer.encode(text[:_MAX_CHARACTERS]).ids
+        ids = self._tokenizer.encode(text[:MAX_CHARACTERS]).ids
         w = self._embeddings
         x = w["embeddings.word_embeddings.weight"][ids]
         x += w["embeddings.position_embeddings.weight"][: len(ids)]

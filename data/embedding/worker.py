@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 
 from domain.errors import UniunError
 from domain.repositories.embedder import Embedder
@@ -20,11 +21,11 @@ Waiting = tuple[str, str, str]
 class EmbeddingWorker:
     """`run` it until it is cancelled; a note whose vector was not stored by then waits for the next run."""
 
-    def __init__(self, vectors: VectorRepository, embedder: Embedder, width: int) -> None:
-        """`width` texts are embedded at once: the lane's own width, so that a search never waits behind a backlog."""
+    def __init__(self, vectors: VectorRepository, embedder: AbstractAsyncContextManager[Embedder]) -> None:
+        """The embedder is opened for as long as one of the two below runs. One text is embedded at a time, so that a
+        search finds a place in the lane beside a backlog."""
         self._vectors = vectors
         self._embedder = embedder
-        self._width = width
         self._bell = asyncio.Event()
         self._stored = 0
         self.error: str | None = None
@@ -36,11 +37,20 @@ class EmbeddingWorker:
 
     async def run(self) -> None:
         """Never returns. What fails is tried again after a pause, which doubles up to a minute."""
+        async with self._embedder as embedder:
+            await self._run(embedder)
+
+    async def work_off(self, progress: Callable[[int], None] = lambda stored: None) -> int:
+        """Implements `EmbeddingBacklog`."""
+        async with self._embedder as embedder:
+            return await self._work_off(embedder, progress)
+
+    async def _run(self, embedder: Embedder) -> None:
         pause = PAUSE_S
         while True:
             self._bell.clear()
             try:
-                progress = await self.work_off()
+                progress = await self._work_off(embedder)
             except UniunError as error:
                 self.error = str(error)
                 await asyncio.sleep(pause)
@@ -51,23 +61,14 @@ class EmbeddingWorker:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._bell.wait(), LOOK_S)
 
-    async def work_off(self, progress: Callable[[int], None] = lambda stored: None) -> int:
-        """Implements `EmbeddingBacklog`."""
+    async def _work_off(
+        self, embedder: Embedder, progress: Callable[[int], None] = lambda stored: None
+    ) -> int:
         before = self._stored
         while batch := await self._vectors.waiting(BATCH):
-            queue = iter(batch)
-            try:
-                async with asyncio.TaskGroup() as lane:
-                    for _ in range(self._width):
-                        lane.create_task(self._take_from(queue))
-            except ExceptionGroup as failures:
-                raise failures.exceptions[0] from None
+            for note_id, content_hash, text in batch:
+                vector = await embedder.embed(text)
+                # False: the note has changed meanwhile, and waits again, or is gone.
+                self._stored += await self._vectors.store(note_id, content_hash, vector)
             progress(self._stored - before)
         return self._stored - before
-
-    async def _take_from(self, queue: Iterator[Waiting]) -> None:
-        for note_id, content_hash, text in queue:
-            vector = await self._embedder.embed(text)
-            # False: the note has changed meanwhile, and waits again, or is gone.
-            stored = await self._vectors.store(note_id, content_hash, vector)
-            self._stored += stored  # not in one statement: others of the lane count while this one waits

@@ -17,11 +17,12 @@ from typing import NoReturn
 import psutil
 from pydantic import ValidationError
 
+from data.children import lines
+from data.children.lines import Line
 from data.clock import Clock, SystemClock
 from data.inference import protocol
 from data.inference.backend import Backend
 from data.inference.options import EngineOptions
-from data.inference.protocol import Line
 from data.inference.stops import Stops
 from data.inference.token_loop import TokenLoop, check_logits
 from domain.entities.llm import Sampling
@@ -158,11 +159,11 @@ def _resident_bytes() -> int:
 def _read(inbox: "queue.Queue[Line]", stops: Stops) -> None:
     """Runs in its own thread until the parent is gone."""
     while True:
-        raw = sys.stdin.buffer.readline(protocol.MAX_LINE_BYTES)
+        raw = sys.stdin.buffer.readline(lines.MAX_LINE_BYTES)
         if not raw:
             os._exit(0)
         try:
-            line = protocol.decode(raw)
+            line = lines.decode(raw)
             if line["do"] == "stop":
                 stops.ask(line["job"])
                 continue
@@ -199,7 +200,7 @@ def main() -> None:
     stops = Stops()
 
     def send(line: Line) -> None:
-        rest = memoryview(protocol.encode(line))
+        rest = memoryview(lines.encode(line))
         while rest:
             rest = rest[out.write(rest) :]
 

@@ -1,8 +1,6 @@
 """What goes over the pipes between the engine process and its supervisor: one JSON object a line."""
 
-import json
-from typing import Any
-
+from data.children.lines import MAX_LINE_BYTES, Line, encode
 from domain.errors import (
     EngineError,
     EngineMissing,
@@ -15,34 +13,15 @@ from domain.errors import (
 )
 from domain.repositories.inference_runner import RunnerJob
 
-MAX_LINE_BYTES = 64 * 1024 * 1024
 _MAX_REQUEST_BYTES = MAX_LINE_BYTES // 2
 
-Line = dict[str, Any]
-"""To the engine: `do` is load, unload, run, stop, forget or ping. From it: `id` of the call and one of `at` (a boundary:
-prefilled tokens, prompt tokens, tokens done, the new token or none, new text), `done` (the result) or `error`."""
+# To the engine: `do` is load, unload, run, stop, forget or ping. From it: `id` of the call and one of `at` (a boundary:
+# prefilled tokens, prompt tokens, tokens done, the new token or none, new text), `done` (the result) or `error`.
 
 _ERRORS: dict[str, type[UniunError]] = {
     kind.__name__: kind
     for kind in (EngineError, EngineMissing, InvalidRequest, InvalidSchema, ModelDamaged, ModelLoadFailed)
 }
-
-
-def encode(line: Line) -> bytes:
-    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
-
-
-def decode(raw: bytes) -> Line:
-    """Raises `ValueError` for anything but one complete JSON object."""
-    if not raw.endswith(b"\n"):
-        raise ValueError("the line is cut off")
-    try:
-        line = json.loads(raw)
-    except RecursionError as error:
-        raise ValueError("the line is nested too deeply") from error
-    if not isinstance(line, dict):
-        raise ValueError("the line is not a JSON object")
-    return line
 
 
 def job_to_line(job: RunnerJob) -> Line:

@@ -12,11 +12,12 @@ from pathlib import Path
 import psutil
 from pydantic import ValidationError
 
+from data.children.lines import Line
+from data.children.process import ChildProcess
 from data.clock import Clock
 from data.inference import protocol
 from data.inference.options import EngineOptions
-from data.inference.process import EngineProcess
-from data.inference.protocol import Line
+from data.inference.process import ENGINE
 from data.inference.start_pace import StartPace
 from domain.entities.models import InstalledModel
 from domain.errors import (
@@ -57,7 +58,7 @@ class EngineRunner:
             update={"threads": options.threads or psutil.cpu_count(logical=False)}
         )
         self._sleep = sleep
-        self._process: EngineProcess | None = None
+        self._process: ChildProcess | None = None
         self._resident: LoadedModel | None = None
         self._jobs: dict[str, _Job] = {}
         self._running: str | None = None
@@ -185,7 +186,7 @@ class EngineRunner:
     # Speaking with the process.
 
     async def _call(
-        self, process: EngineProcess, line: Line, limit_s: float, doing: str, idle_s: float | None = None
+        self, process: ChildProcess, line: Line, limit_s: float, doing: str, idle_s: float | None = None
     ) -> Line:
         """One question, one answer."""
         async with self._line:
@@ -195,7 +196,7 @@ class EngineRunner:
             return await self._answer(process, answer, call, doing)
 
     async def _run(
-        self, process: EngineProcess, request: Line, job: _Job, emit: Callable[[RunnerProgress], None]
+        self, process: ChildProcess, request: Line, job: _Job, emit: Callable[[RunnerProgress], None]
     ) -> RunnerOutcome:
         call, job_id = self._next_call(), request["job"]["id"]
         doing, limit_s = f"running job {job_id}", self._options.watchdog_s
@@ -219,7 +220,7 @@ class EngineRunner:
         except ValidationError:
             raise await process.nonsense(doing) from None
 
-    async def _answer(self, process: EngineProcess, line: Line, call: int, doing: str) -> Line:
+    async def _answer(self, process: ChildProcess, line: Line, call: int, doing: str) -> Line:
         """The result in the line; raises the error that it holds instead."""
         if line.get("id") == call:
             try:
@@ -234,7 +235,7 @@ class EngineRunner:
             raise error
         raise await process.nonsense(doing)
 
-    async def _abandon(self, process: EngineProcess, call: int, job_id: str) -> None:
+    async def _abandon(self, process: ChildProcess, call: int, job_id: str) -> None:
         """Stops and forgets the running job, and waits for its end so that the next call finds the line free."""
         process.send({"do": "stop", "job": job_id})
         self.forget(job_id)
@@ -262,11 +263,11 @@ class EngineRunner:
             state = self._jobs[job.id] = _Job(self._resident.name)
         return state
 
-    async def _started(self) -> EngineProcess:
+    async def _started(self) -> ChildProcess:
         async with self._starting:
             return await self._alive()
 
-    async def _alive(self) -> EngineProcess:
+    async def _alive(self) -> ChildProcess:
         if self._process is not None:
             if self._process.alive:
                 return self._process
@@ -276,13 +277,13 @@ class EngineRunner:
         self._pace.started()
         self._model_lost = self._model_lost or self._resident is not None
         self._resident = None
-        self._process = await EngineProcess.start()
+        self._process = await ChildProcess.start(ENGINE)
         if self._watching is not None:
             self._watching.cancel()
         self._watching = asyncio.create_task(self._watch_idle(self._process))
         return self._process
 
-    async def _watch_idle(self, process: EngineProcess) -> None:
+    async def _watch_idle(self, process: ChildProcess) -> None:
         """A process that hangs while nobody wants anything is killed now, so that the next job need not find it out."""
         while process.alive:
             await self._sleep(self._options.watchdog_s)

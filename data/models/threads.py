@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -22,9 +21,8 @@ def after(start: int, step: Callable[[int], None]) -> Callable[[int], None]:
 async def in_thread(
     work: Callable[[Callable[[int], None]], T],
     report: Callable[[int], None],
-    threads: Executor | None = None,
 ) -> T:
-    """Runs `work(step)` in a thread (the loop's own ones if there are no others given). `work` calls `step(done)` often; `report(done)` then runs on the event loop.
+    """Runs `work(step)` in a thread. `work` calls `step(done)` often; `report(done)` then runs on the event loop.
 
     Cancelling the call makes the next `step` raise in the thread, and waits until the thread has left `work`.
     """
@@ -36,7 +34,7 @@ async def in_thread(
             raise _Stopped
         loop.call_soon_threadsafe(report, done)
 
-    running = loop.run_in_executor(threads, work, step)
+    running = loop.run_in_executor(None, work, step)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

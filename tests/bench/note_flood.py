@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from data.database.session import Database, sqlite_url
-from data.embedding.cores import lane_width, performance_cores
+from data.embedding.backlog import BacklogEmbedder
 from data.embedding.queue import EmbeddingQueue
-from data.embedding.service import BackgroundEmbedder, EmbeddingService
 from data.embedding.weights import EmbedderWeights
 from data.embedding.worker import EmbeddingWorker
 from data.identity import RandomIdentities
@@ -83,13 +82,11 @@ class _Flood:
     """Notes written at a steady rate into a real database, and a real worker that embeds them."""
 
     def __init__(self, setting: Setting, database: Database, weights: EmbedderWeights) -> None:
-        width = lane_width(performance_cores())
         self._clock = setting.clock
         self._notes = SqlNoteRepository(database)
         self._vectors = SqlVectorRepository(database)
         self._compose = ComposeNote(MarkdownNoteParser(), RandomIdentities(setting.clock))
-        service = EmbeddingService(weights, EmbeddingQueue(width), setting.clock)
-        self._worker = EmbeddingWorker(self._vectors, BackgroundEmbedder(service), width)
+        self._worker = EmbeddingWorker(self._vectors, BacklogEmbedder(weights, EmbeddingQueue()))
         self.saved = self.left = self.lost = 0
         self.seconds = 0.0
 

@@ -1,6 +1,7 @@
 """The faces of a library in memory, over real Markdown and real folders."""
 
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 from data.demo.load import sample_folder
@@ -116,7 +117,9 @@ class MemoryFaces:
             import_upload=ImportUploadUseCase(UploadFolder(Path(tempfile.gettempdir())), importer),
             samples=sample_folder(),
             manases=ListManasesUseCase(library.manases),
-            embed=EmbedNotesUseCase(library.vectors, EmbeddingWorker(library.vectors, library.embedder, 2)),
+            embed=EmbedNotesUseCase(
+                library.vectors, EmbeddingWorker(library.vectors, nullcontext(library.embedder))
+            ),
         )
 
     def export(self) -> ExportUseCase:

@@ -1,18 +1,13 @@
 import asyncio
-import os
-import sys
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 
 from data.embedding.minilm import MiniLm
 from data.embedding.queue import EmbeddingQueue
-from data.embedding.service import BackgroundEmbedder, EmbeddingService
+from data.embedding.service import EmbeddingService
 from data.embedding.weights import EmbedderWeights
 from domain.entities.models import PullProgress
 from domain.errors import ModelUnavailable
@@ -86,38 +81,5 @@ def test_a_failure_is_not_tried_again_for_every_note(tmp_path: Path) -> None:
             await service.embed("again")
         assert weights.attempts == 2
         assert queue.running == 0
-
-    asyncio.run(scenario())
-
-
-class NoWeights(EmbedderWeights):
-    async def ensure(self, progress: Callable[[PullProgress], None] = lambda step: None) -> Path:
-        return Path("/none")
-
-
-class ThreadReport:
-    """In place of the network: what the thread that asks is called, and how nice it is."""
-
-    def __init__(self, folder: Path) -> None:
-        pass
-
-    def embed(self, text: str, step: Callable[[int], None]) -> npt.NDArray[np.float32]:
-        nice = os.getpriority(os.PRIO_PROCESS, threading.get_native_id() if sys.platform == "linux" else 0)
-        named = threading.current_thread().name.startswith("embedding")
-        return np.array([nice, named], dtype=np.float32)
-
-
-def test_a_backlog_lets_others_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("data.embedding.service.MiniLm", ThreadReport)
-
-    async def scenario() -> None:
-        service = EmbeddingService(NoWeights(Path("/none")), EmbeddingQueue(2), HandClock())
-        question = await service.embed("a question")
-        backlog = await asyncio.gather(*(BackgroundEmbedder(service).embed("a note") for _ in range(4)))
-        assert list(await service.embed("another question")) == list(question)
-        usual = os.getpriority(os.PRIO_PROCESS, 0)
-        assert list(question) == [usual, 0]
-        later = 10 if sys.platform == "linux" else usual
-        assert [list(vector) for vector in backlog] == [[later, 1]] * 4
 
     asyncio.run(scenario())

@@ -2,16 +2,18 @@
 
 import asyncio
 import re
-import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from data.children import process
 from data.clock import SystemClock
-from data.inference import process
+from data.inference import supervisor
+from data.inference.process import ENGINE as REAL_ENGINE
 from data.inference.supervisor import EngineRunner
 from data.scheduling.dispatcher import Dispatcher
 from domain.entities.llm import GenerationRequest, LlmTaskKind
@@ -59,7 +61,7 @@ class Desk:
     ) -> None:
         self._starts = tmp_path / "starts"
         script = ENGINE.format(starts=str(self._starts), dies_loading=dies_loading)
-        monkeypatch.setattr(process, "COMMAND", (sys.executable, "-c", script))
+        monkeypatch.setattr(supervisor, "ENGINE", replace(REAL_ENGINE, arguments=("-c", script)))
         self.clock = HandClock()
         self.waits: list[float] = []
         self.sleeping: Callable[[], None] = lambda: None
@@ -200,7 +202,7 @@ def test_a_load_that_hangs_is_found_soon_and_one_that_works_has_its_time(
 ) -> None:
     async def play() -> None:
         desk = Desk(tmp_path, monkeypatch)
-        monkeypatch.setattr(process, "COMMAND", (sys.executable, "-c", HANG.format(load)))
+        monkeypatch.setattr(supervisor, "ENGINE", replace(REAL_ENGINE, arguments=("-c", HANG.format(load))))
         chosen = options("llama.cpp", watchdog_s=0.4, load_floor_s=3.0)
         runner = EngineRunner(desk.store, chosen, desk.clock, desk.sleep)
         with pytest.raises(EngineLost, match=lost):
@@ -212,5 +214,5 @@ def test_a_load_that_hangs_is_found_soon_and_one_that_works_has_its_time(
 
 
 def test_signs_of_life_of_a_process_that_is_gone_are_none() -> None:
-    gone = cast(process.EngineProcess, SimpleNamespace(pid=2**22 + 1))
-    assert process.EngineProcess._vital_signs(gone) == ()
+    gone = cast(process.ChildProcess, SimpleNamespace(pid=2**22 + 1))
+    assert process.ChildProcess._vital_signs(gone) == ()

@@ -5,12 +5,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from data.clock import SystemClock
-from data.inference import process
+from data.inference import supervisor
+from data.inference.process import ENGINE as REAL_ENGINE
 from data.inference.supervisor import EngineRunner
 from domain.entities.models import InstalledModel
 from domain.errors import EngineLost
@@ -100,7 +102,7 @@ def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *answers: str, last: s
     script = (
         f"import sys\nfor answer in {answers!r}:\n sys.stdin.readline()\n print(answer, flush=True)\n{last}"
     )
-    monkeypatch.setattr(process, "COMMAND", (sys.executable, "-c", script))
+    monkeypatch.setattr(supervisor, "ENGINE", replace(REAL_ENGINE, arguments=("-c", script)))
     model = InstalledModel(name="one", source="test", size_bytes=1, gguf_path=tmp_path / "x.gguf")
     runner = EngineRunner(Shelf(model), options("llama.cpp"), SystemClock())
 

@@ -7,11 +7,12 @@ import subprocess
 import sys
 
 import psutil
+import pytest
 
 START = [sys.executable, "-m", "data.inference.start"]
 CHILD = """
 import os, signal, sys
-from data.inference.start import die_with
+from data.children.start import die_with
 die_with(os.getppid())
 print(os.getpid(), *sorted({"psutil", "pydantic", "numpy", "asyncio", "data.inference.engine"} & set(sys.modules)), flush=True)
 signal.pause()
@@ -43,12 +44,16 @@ def test_an_engine_whose_parent_has_gone_already_ends_at_once() -> None:
         assert child.wait(timeout=60) == 0
 
 
-def test_a_parent_killed_right_after_the_start_leaves_no_engine() -> None:
+@pytest.mark.parametrize(
+    "kind", ["data.inference.process import ENGINE", "data.embedding.backlog import EMBEDDER"]
+)
+def test_a_parent_killed_right_after_the_start_leaves_no_child(kind: str) -> None:
     script = (
         "import asyncio, os\n"
-        "from data.inference.process import EngineProcess\n"
+        "from data.children.process import ChildProcess\n"
+        f"from {kind} as KIND\n"
         "async def main():\n"
-        "    print((await EngineProcess.start()).pid, flush=True)\n"
+        "    print((await ChildProcess.start(KIND)).pid, flush=True)\n"
         "    await asyncio.Event().wait()\n"
         "asyncio.run(main())\n"
     )

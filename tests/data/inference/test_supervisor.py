@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from data.children.lines import Line
+from data.children.process import ChildProcess
 from data.clock import SystemClock
 from data.inference.options import EngineOptions
-from data.inference.process import EngineProcess
-from data.inference.protocol import Line
 from data.inference.supervisor import EngineRunner
 from domain.entities.models import InstalledModel
 from domain.errors import EngineLost, EngineMissing, ModelDamaged, ModelLoadFailed
@@ -73,15 +73,15 @@ def test_a_killed_engine_resumes_to_the_same_text(rig: Rig, at_token: int) -> No
 
 
 def test_an_engine_killed_while_loading_is_replaced(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    send = EngineProcess.send
+    send = ChildProcess.send
 
-    def send_and_strike(process: EngineProcess, line: Line) -> None:
+    def send_and_strike(process: ChildProcess, line: Line) -> None:
         send(process, line)
         if line["do"] == "load":
             os.kill(process.pid, signal.SIGKILL)
 
     with monkeypatch.context() as patch:
-        patch.setattr(EngineProcess, "send", send_and_strike)
+        patch.setattr(ChildProcess, "send", send_and_strike)
         with pytest.raises(EngineLost, match="SIGKILL"):
             rig.load("two")
     rig.load()
@@ -191,8 +191,6 @@ PARENT = """
 import asyncio, sys
 from pathlib import Path
 from data.clock import SystemClock
-from data.inference.process import EngineProcess
-from data.inference.protocol import Line
 from data.inference.supervisor import EngineRunner
 from domain.entities.models import InstalledModel
 from domain.repositories.inference_runner import RunnerJob

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from data.children.lines import Line
 from data.clock import SystemClock
 from data.inference import engine
 from data.inference.backend import Interrupted, Vocabulary
 from data.inference.options import EngineOptions
-from data.inference.protocol import Line, error_from_line
+from data.inference.protocol import error_from_line
 from data.inference.stops import Stops
 from data.inference.token_loop import TokenLoop
 from domain.entities.llm import Sampling
