@@ -430,7 +430,11 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             providers.Factory(api_keys.ListApiKeysUseCase, api_key_repository),
             providers.Factory(api_keys.RevokeApiKeyUseCase, api_key_repository),
         )
-        preference_store = providers.Factory(FilePreferences, settings)
+        preference_store = providers.Singleton(
+            FilePreferences,
+            settings,
+            dispatcher.provided.configure if server is None else providers.Object(lambda config: None),
+        )
         settings_controller = providers.Factory(
             SettingsController,
             providers.Factory(preferences.ShowPreferencesUseCase, preference_store),
@@ -627,7 +631,7 @@ async def _run_background(tell: Callable[[str], None]) -> None:
     from background.process import BackgroundProcess
     from data.settings import load_settings
 
-    await BackgroundProcess(load_settings(), tell=tell).run()
+    await BackgroundProcess(load_settings(), tell=tell, look_again=load_settings).run()
 
 
 def _open_models() -> ModelsController:

@@ -51,11 +51,13 @@ class BackgroundProcess:
         settings: Settings,
         *,
         tell: Callable[[str], None] = lambda line: None,
+        look_again: Callable[[], Settings] | None = None,
         clock: Clock | None = None,
         store: ModelStore | None = None,
         make_runner: Callable[[], InferenceRunner] | None = None,
     ) -> None:
         self._settings = settings
+        self._look_again = look_again or (lambda: settings)
         self._tell = tell
         self._clock = clock or SystemClock()
         self._store = store or FileModelStore(
@@ -80,14 +82,13 @@ class BackgroundProcess:
 
     async def run(self) -> None:
         """Ticks every interval. Raises `InvalidRequest` if another background process runs."""
-        interval_s = self._settings.background_interval_s
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._presence.background())
             stack.push_async_callback(self._database.aclose)
             wakeups = Wakeups(self._bell)
             wakeups.start()
             stack.callback(wakeups.stop)
-            self._tell(f"The background process looks for due Ganas every {interval_s:g} s.")
+            self._tell(f"The background process looks for due Ganas every {self._interval_s:g} s.")
             settled = False
             while True:
                 self._bell.clear()
@@ -98,6 +99,8 @@ class BackgroundProcess:
                     await self.tick()
                 except UniunError as error:
                     self._tell(f"This tick failed, the next one tries again. {error}")
+                self._retune()
+                interval_s = self._interval_s
                 wakeups.at(self._clock.now() + timedelta(seconds=interval_s))
                 try:
                     # The alarm goes by the wall clock, which may be set back.
@@ -105,6 +108,20 @@ class BackgroundProcess:
                         await self._bell.wait()
                 except TimeoutError:
                     pass
+
+    @property
+    def _interval_s(self) -> float:
+        return self._settings.background_interval_s
+
+    def _retune(self) -> None:
+        """Takes over what the user has chosen since; what the engine is started with stays."""
+        try:
+            now = self._look_again()
+        except UniunError as error:
+            self._tell(f"The settings stay as they were. {error}")
+            return
+        tuned = {"background_interval_s": now.background_interval_s, "scheduler": now.scheduler}
+        self._settings = self._settings.model_copy(update=tuned)
 
     async def tick(self) -> GanaRun | None:
         """Runs one due Gana, if the app is closed and there is one."""

@@ -1,19 +1,25 @@
 """The user's choices beside what this process runs with."""
 
+from collections.abc import Callable
 from typing import Any
 
 import psutil
 
 from data.preferences import PLACES, read_preferences, write_preferences
-from data.settings import Settings, variable_of
+from data.scheduling.config import LIVE, SchedulerConfig
+from data.settings import Settings, variable_of, with_preferences
 from domain.entities.preferences import Preferences, PreferencesView
 
 
 class FilePreferences:
-    """Implements `PreferenceStore` in the data folder of `settings`, which this process was started with."""
+    """Implements `PreferenceStore` in the data folder of `settings`, which this process was started with.
 
-    def __init__(self, settings: Settings) -> None:
+    `configure` is the running scheduler's. The background process looks into the file by itself.
+    """
+
+    def __init__(self, settings: Settings, configure: Callable[[SchedulerConfig], None]) -> None:
         self._settings = settings
+        self._configure = configure
 
     def look(self) -> PreferencesView:
         environment = Settings()
@@ -28,7 +34,16 @@ class FilePreferences:
         )
 
     def write(self, preferences: Preferences) -> None:
+        wanted = with_preferences(Settings(), preferences)
         write_preferences(self._settings.data_dir, preferences)
+        tuned = {name: getattr(wanted.scheduler, name) for name in LIVE}
+        self._settings = self._settings.model_copy(
+            update={
+                "scheduler": self._settings.scheduler.model_copy(update=tuned),
+                "background_interval_s": wanted.background_interval_s,
+            }
+        )
+        self._configure(self._settings.scheduler)
 
 
 def _values(settings: Settings) -> Preferences:

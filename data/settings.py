@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 from data.inference.options import EngineOptions
 from data.preferences import FILE_NAME, as_settings, read_preferences
 from data.scheduling.config import SchedulerConfig
+from domain.entities.preferences import Preferences
 from domain.errors import InvalidRequest
 from domain.reasons import plain_reason
 
@@ -75,7 +76,7 @@ def load_settings() -> Settings:
     settings = settings.model_copy(
         update={name: _expanded(settings, name) for name in ("data_dir", "log_dir")}
     )
-    return _with_preferences(settings)
+    return with_preferences(settings, read_preferences(settings.data_dir))
 
 
 def variable_of(place: tuple[str | int, ...]) -> str:
@@ -83,8 +84,9 @@ def variable_of(place: tuple[str | int, ...]) -> str:
     return _PREFIX + _NESTED.join(map(str, place)).upper()
 
 
-def _with_preferences(settings: Settings) -> Settings:
-    chosen = as_settings(read_preferences(settings.data_dir))
+def with_preferences(settings: Settings, preferences: Preferences) -> Settings:
+    """What is chosen below what the environment says. Raises `InvalidRequest` if the two contradict each other."""
+    chosen = as_settings(preferences)
     told = settings.model_dump(exclude_unset=True)
     try:
         update: dict[str, object] = {

@@ -16,6 +16,10 @@ class Admission:
         """Callers whose job is queued."""
         self._by_flow: dict[FlowKey, int] = {}
 
+    def configure(self, config: SchedulerConfig) -> None:
+        """From now on."""
+        self._config = config
+
     def refusal(self, spec: JobSpec, blocker: Job | None) -> End | None:
         """Why the request cannot be queued; none if it can. `blocker` is the live job it waits for."""
         config = self._config

@@ -7,6 +7,9 @@ from pydantic import Field, model_validator
 from domain.entities.entity import Entity
 from domain.entities.llm import LlmTaskKind
 
+LIVE = ("fair_slice_s", "extract_share", "extract_resume_share", "linger_surface_s")
+"""Fields that users tune while the scheduler runs."""
+
 Weight = Annotated[float, Field(gt=0, le=1000)]
 
 

@@ -96,6 +96,12 @@ class Devices:
             engine_restarts=here.engine_restarts,
         )
 
+    def configure(self, config: SchedulerConfig) -> None:
+        """Tunes every device from now on, those to come too."""
+        self._config = config
+        for device in self._all():
+            device.configure(config)
+
     # -- the port
 
     def submit(self, request: GenerationRequest) -> CallerHandle:

@@ -166,6 +166,10 @@ class Dispatcher:
     def set_foreground(self, kind: LlmTaskKind | None, subject: str | None = None) -> None:
         self._feed(ev.SetForeground(self._now(), kind, subject))
 
+    def configure(self, config: SchedulerConfig) -> None:
+        """Tunes the policy from now on."""
+        self._feed(ev.Configure(self._now(), config))
+
     async def switch_model(self, model: str, *, force: bool = False) -> None:
         if self._closed:
             raise EngineError("UNIUN is closing and loads no more models.")

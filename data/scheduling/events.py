@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
+from data.scheduling.config import SchedulerConfig
 from data.scheduling.jobs import JobSpec
 from domain.entities.llm import LlmTaskKind
 
@@ -29,6 +30,14 @@ class SetForeground:
     at: float
     kind: LlmTaskKind | None
     subject: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Configure:
+    """The user has tuned something; it holds for this decision and all later ones."""
+
+    at: float
+    config: SchedulerConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,7 @@ Event: TypeAlias = (
     Submit
     | Cancel
     | SetForeground
+    | Configure
     | SwitchModel
     | Stopped
     | Completed

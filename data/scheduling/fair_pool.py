@@ -81,6 +81,11 @@ class FairPool:
         self._orders = 0
         self._band_s = max(2 * config.fair_slice_s, 10.0)
 
+    def configure(self, config: SchedulerConfig) -> None:
+        """From now on."""
+        self._config = config
+        self._band_s = max(2 * config.fair_slice_s, 10.0)
+
     def enter(self, job: Job) -> None:
         """A job of the flow was submitted; the first one makes flow and kind active."""
         kind, flow = job.flow_key

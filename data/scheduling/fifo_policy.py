@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import SetForeground
 from data.scheduling.heap import IndexedHeap
 from data.scheduling.jobs import Job
@@ -33,6 +34,9 @@ class FifoPolicy:
     @property
     def foreground(self) -> tuple[LlmTaskKind, str | None] | None:
         return self._foreground
+
+    def configure(self, config: SchedulerConfig) -> None:
+        """There is nothing to tune."""
 
     def enter(self, job: Job, now: float) -> None:
         self.restore(job, now)

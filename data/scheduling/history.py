@@ -168,7 +168,7 @@ class TraceHistory:
             self._carried.pop(job, None)
         elif event in ("dispatch", "stopped") and job in self._carried:
             self._carried[job]["stand"] = record
-        elif event in ("foreground", "share"):
+        elif event in ("foreground", "configure", "share"):
             self._standing[event] = record
         elif event == "swap_start":
             self._standing[f"load {record.fields['to']}"] = record

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import SetForeground
 from data.scheduling.jobs import Job
 from data.scheduling.residence import Residence
@@ -32,6 +33,10 @@ class Policy(Protocol):
     @property
     def foreground(self) -> tuple[LlmTaskKind, str | None] | None:
         """What the user looks at."""
+        ...
+
+    def configure(self, config: SchedulerConfig) -> None:
+        """What was tuned holds from now on."""
         ...
 
     def enter(self, job: Job, now: float) -> None:

@@ -27,6 +27,10 @@ class Residence:
         self._chat_model: str | None = None
         self._chat_ended_at = 0.0
 
+    def configure(self, config: SchedulerConfig) -> None:
+        """From now on."""
+        self._config = config
+
     def cost(self, model: str) -> float:
         """Seconds that a swap to `model` is expected to take."""
         return self._costs.get(model, self._config.default_swap_cost_s)

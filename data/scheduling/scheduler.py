@@ -11,7 +11,7 @@ from typing import Any
 
 from data.scheduling import events as ev
 from data.scheduling.admission import Admission
-from data.scheduling.config import SchedulerConfig
+from data.scheduling.config import LIVE, SchedulerConfig
 from data.scheduling.device import Loading, Switch, Totals
 from data.scheduling.events import Cause, End, Instruction, Outcome, Step
 from data.scheduling.jobs import IllegalTransition, Job, JobSpec, Phase
@@ -67,6 +67,7 @@ class InferenceScheduler:
             ev.Submit: self._on_submit,
             ev.Cancel: self._on_cancel,
             ev.SetForeground: self._on_set_foreground,
+            ev.Configure: self._on_configure,
             ev.SwitchModel: self._on_switch_model,
             ev.Stopped: self._on_stopped,
             ev.Completed: self._on_completed,
@@ -151,6 +152,14 @@ class InferenceScheduler:
     def _on_set_foreground(self, event: ev.SetForeground) -> None:
         self.policy.set_foreground(event)
         self._log.note("foreground", kind=event.kind, subject=event.subject)
+
+    def _on_configure(self, event: ev.Configure) -> None:
+        self.config = event.config
+        self._log.note("configure", **event.config.model_dump(mode="json", include=set(LIVE)))
+        for part in (self.policy, self.residence, self.admission):
+            part.configure(event.config)
+        if self.policy.advance(self.now):
+            self._log.share()
 
     def _on_switch_model(self, event: ev.SwitchModel) -> None:
         if len(self.switches) >= self.config.max_queued_per_flow:

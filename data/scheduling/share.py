@@ -23,6 +23,10 @@ class ExtractShare:
         self._extract = 0.0
         self.exhausted = False
 
+    def configure(self, config: SchedulerConfig) -> None:
+        """From now on."""
+        self._config = config
+
     def add(self, start: float, end: float, *, jobs: int, extracts: int) -> None:
         """So many jobs ran from `start` to `end`; called in order of time."""
         if end <= start:

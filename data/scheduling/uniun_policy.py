@@ -71,6 +71,12 @@ class UniunPolicy:
     def foreground(self) -> tuple[LlmTaskKind, str | None] | None:
         return self._foreground
 
+    def configure(self, config: SchedulerConfig) -> None:
+        """From now on."""
+        self._config = config
+        self._pool.configure(config)
+        self._share.configure(config)
+
     # -- the lives of jobs
 
     def enter(self, job: Job, now: float) -> None:

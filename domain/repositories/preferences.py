@@ -13,7 +13,10 @@ class PreferenceStore(Protocol):
         ...
 
     def write(self, preferences: Preferences) -> None:
-        """Whole or not at all. Raises `UniunError` if the disk refuses."""
+        """Whole or not at all; what can be tuned while the program runs is in force after it.
+
+        Raises `InvalidRequest` if the environment contradicts, `UniunError` if the disk refuses.
+        """
         ...
 
 

@@ -23,7 +23,7 @@ class ShowPreferencesUseCase:
 
 
 class ChangePreferencesUseCase:
-    """Writes choices down; they hold from the next start."""
+    """Writes choices down, and tunes with them what runs."""
 
     def __init__(self, store: PreferenceStore) -> None:
         self._store = store

@@ -11,7 +11,7 @@ from domain.usecases.preferences import ChangePreferencesUseCase, ShowPreference
 
 @dataclass(frozen=True)
 class SettingsController:
-    """Choices are kept in the data folder and hold from the next start."""
+    """Choices are kept in the data folder. What the running program can take over, it does at once."""
 
     show: ShowPreferencesUseCase
     change_preferences: ChangePreferencesUseCase

@@ -87,7 +87,10 @@ class Tuning:
         self._waiting: dict[str, ui.element] = {}
         with section("Tuning"):
             with ui.element("p").classes("u-muted"):
-                plain("The defaults suit most machines. An empty field means the default.")
+                plain(
+                    "The defaults suit most machines. An empty field means the default. What you choose holds at once, "
+                    "except where the setting says otherwise."
+                )
             with ui.element("div"):
                 for setting in SETTINGS:
                     self._draw(setting)
@@ -99,7 +102,7 @@ class Tuning:
                 with ui.element("h3"):
                     plain(setting.title)
                 with ui.element("p").classes("u-muted u-small"):
-                    plain(setting.effect)
+                    plain(setting.effect if setting.live else f"{setting.effect} {setting.when}")
                 self._waiting[setting.field] = ui.element("p").classes("u-small").props("role=status")
             with ui.element("div"):
                 chosen = value_of(view.chosen, setting.field)
@@ -139,7 +142,7 @@ class Tuning:
             tell_error(error)
             return
         entry.error = None
-        tell(f"Kept. {setting.restart}")
+        tell(f"Kept. {setting.when}")
         self._say(setting)
 
     def _say(self, setting: Setting) -> None:
@@ -152,4 +155,4 @@ class Tuning:
         if setting.field in self._view.fixed or wanted is None or now is None or abs(wanted - now) < 1e-9:
             return
         with place:
-            plain(f"Now {setting.shown(now)} {setting.unit}. {setting.restart}")
+            plain(f"Now {setting.shown(now)} {setting.unit}. {setting.when}")

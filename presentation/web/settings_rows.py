@@ -6,6 +6,7 @@ from typing import Any
 from domain.entities.preferences import Preferences
 
 _MB = 1 << 20
+NOW = "It holds from now on."
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,12 @@ class Setting:
     unit: str
     scale: float
     whole: bool = True
-    restart: str = "Holds after UNIUN is started again."
+    when: str = NOW
+
+    @property
+    def live(self) -> bool:
+        """Whether a choice holds as soon as it is made."""
+        return self.when == NOW
 
     def shown(self, value: float) -> str:
         """The stored value in the shown unit."""
@@ -44,6 +50,7 @@ class Setting:
         return round(number) if self.whole and self.field in _COUNTS else number
 
 
+_RESTART = "It holds after UNIUN is started again, as the model is loaded with it."
 _COUNTS = {"context_tokens", "kv_budget_bytes", "threads"}
 _PERCENT = 0.01
 
@@ -55,6 +62,7 @@ SETTINGS: tuple[Setting, ...] = (
         "makes the first word come later. A model that holds less keeps its own limit.",
         "tokens",
         1,
+        when=_RESTART,
     ),
     Setting(
         "kv_budget_bytes",
@@ -63,6 +71,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Less frees memory for other programs; more makes going back and forth between chats faster.",
         "MB",
         _MB,
+        when=_RESTART,
     ),
     Setting(
         "threads",
@@ -70,6 +79,7 @@ SETTINGS: tuple[Setting, ...] = (
         "More is faster until other programs suffer. On a machine with a graphics processor it hardly matters.",
         "cores",
         1,
+        when=_RESTART,
     ),
     Setting(
         "extract_share",
@@ -100,7 +110,7 @@ SETTINGS: tuple[Setting, ...] = (
         "While the app is closed, Ganas start at most this late.",
         "seconds",
         1,
-        restart="Holds after the background process is started again.",
+        when="The background process takes it over when it looks the next time.",
     ),
 )
 

@@ -27,6 +27,7 @@ class Background(BackgroundProcess):
         self.jobs: list[RunnerJob] = []
         self.runners: list[FakeRunner] = []
         self.lines: list[str] = []
+        self.looks = 0
 
         def answer(job: RunnerJob) -> str:
             self.jobs.append(job)
@@ -41,7 +42,15 @@ class Background(BackgroundProcess):
             tell=self.lines.append,
             store=MemoryStore("tiny"),
             make_runner=make,
+            look_again=self._asked,
         )
+
+    def _asked(self) -> Settings:
+        """How the settings are by now: the first look finds a damaged file, the next ones a longer interval."""
+        self.looks += 1
+        if self.looks == 1:
+            raise InvalidRequest("preferences.json cannot be used.")
+        return Settings(background_interval_s=0.06)
 
 
 def play(tmp_path: Path, scenario: Scenario, **runner: Any) -> None:
@@ -205,6 +214,8 @@ def test_it_ticks_until_it_is_cancelled(tmp_path: Path) -> None:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+        assert "The settings stay as they were. preferences.json cannot be used." in background.lines
+        assert background._settings.background_interval_s == 0.06
         assert Presence(tmp_path).background_pid() is None
 
     play(tmp_path, scenario)

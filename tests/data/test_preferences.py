@@ -7,6 +7,7 @@ import pytest
 from data.desktop import DesktopFolders
 from data.preference_store import FilePreferences
 from data.preferences import FILE_NAME, PLACES, read_preferences, write_preferences
+from data.scheduling.config import SchedulerConfig
 from data.settings import load_settings
 from domain.entities.preferences import Preferences
 from domain.errors import InvalidRequest, UniunError
@@ -35,12 +36,20 @@ def test_every_preference_has_a_place() -> None:
     assert set(PLACES) == set(Preferences.model_fields)
 
 
-def test_what_is_chosen_holds_from_the_next_start(home: Path) -> None:
-    before = FilePreferences(load_settings())
+def nobody(config: SchedulerConfig) -> None:
+    """No scheduler runs."""
+
+
+def test_what_is_chosen_holds_at_once_or_from_the_next_start(home: Path) -> None:
+    told: list[SchedulerConfig] = []
+    before = FilePreferences(load_settings(), told.append)
     before.write(CHOSEN)
     assert before.look().chosen == CHOSEN
-    assert before.look().in_force == before.look().defaults
-    after = FilePreferences(load_settings()).look()
+    now, waiting = before.look().in_force, {"context_tokens", "kv_budget_bytes", "threads"}
+    assert now.model_dump(exclude=waiting) == CHOSEN.model_dump(exclude=waiting)
+    assert now.model_dump(include=waiting) == before.look().defaults.model_dump(include=waiting)
+    assert (told[-1].extract_share, told[-1].fair_slice_s, told[-1].linger_surface_s) == (0.3, 10, 60)
+    after = FilePreferences(load_settings(), nobody).look()
     assert after.in_force == CHOSEN
     assert after.defaults == before.look().defaults
     assert after.defaults.context_tokens == 8192
@@ -57,13 +66,17 @@ def test_the_environment_goes_before_it(home: Path, monkeypatch: pytest.MonkeyPa
     settings = load_settings()
     assert (settings.engine.threads, settings.engine.context_tokens) == (1, 4096)
     assert settings.background_interval_s == 7
-    assert FilePreferences(settings).look().fixed == {
+    assert FilePreferences(settings, nobody).look().fixed == {
         "threads": "UNIUN_ENGINE__THREADS",
         "background_interval_s": "UNIUN_BACKGROUND_INTERVAL_S",
     }
     monkeypatch.setenv("UNIUN_SCHEDULER__EXTRACT_RESUME_SHARE", "0.5")
     with pytest.raises(InvalidRequest, match="does not go with the environment"):
         load_settings()
+    write_preferences(home, Preferences())
+    with pytest.raises(InvalidRequest, match="does not go with the environment"):
+        FilePreferences(settings, nobody).write(CHOSEN)
+    assert read_preferences(home) == Preferences()
 
 
 @pytest.mark.parametrize(

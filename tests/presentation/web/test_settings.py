@@ -16,7 +16,20 @@ def server(start: Start) -> Server:
     return start(seed=fill)
 
 
-def test_a_setting_is_kept_and_holds_from_the_next_start(server: Server, desk: Desk) -> None:
+def test_what_the_model_is_loaded_with_waits_for_the_next_start(server: Server, desk: Desk) -> None:
+    page = desk.open("/settings")
+    cores = page.get_by_label("Processor cores for the model, cores")
+    row = page.locator(".u-setting").filter(has_text="Processor cores for the model")
+    expect(row).to_contain_text("It holds after UNIUN is started again")
+    cores.fill("77")
+    cores.press("Tab")
+    expect(row.get_by_role("status")).to_contain_text("cores. It holds after UNIUN is started again")
+    cores.fill("")
+    cores.press("Tab")
+    expect(row.get_by_role("status")).to_have_text("")
+
+
+def test_a_setting_is_kept_and_holds_at_once(server: Server, desk: Desk) -> None:
     page = desk.open("/settings")
     share = page.get_by_label("Share of the time for reading notes, %")
     row = page.locator(".u-setting").filter(has_text="Share of the time for reading notes")
@@ -29,7 +42,11 @@ def test_a_setting_is_kept_and_holds_from_the_next_start(server: Server, desk: D
     expect(row).to_contain_text("Write a number")
     share.fill("40")
     share.press("Tab")
-    expect(row).to_contain_text("Now 60 %. Holds after UNIUN is started again.")
+    expect(page.get_by_text("Kept. It holds from now on.")).to_be_visible()
+    expect(row).not_to_contain_text("Now ")
+    page.goto("/scheduler")
+    expect(page.get_by_text("of at most 40 %")).to_be_visible()
+    page.goto("/settings")
     file = server.data_dir / "preferences.json"
     assert json.loads(file.read_text()) == {"extract_share": 0.4}
     server.restart()
@@ -39,7 +56,7 @@ def test_a_setting_is_kept_and_holds_from_the_next_start(server: Server, desk: D
     expect(row).not_to_contain_text("Now ")
     page.get_by_label("Share of the time for reading notes, %").fill("")
     page.get_by_label("Share of the time for reading notes, %").press("Enter")
-    expect(row).to_contain_text("Now 40 %.")
+    expect(page.get_by_text("Kept. It holds from now on.")).to_be_visible()
     assert json.loads(file.read_text()) == {}
     desk.complaints.clear()  # of the connection that was lost
 
