@@ -203,6 +203,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             notes.EditNoteUseCase, note_parser, note_repository, identities, note_changes
         )
         find_note = providers.Factory(notes.FindNoteUseCase, note_repository)
+        delete_note = providers.Factory(notes.DeleteNoteUseCase, note_repository, card_repository)
         list_manases = providers.Factory(manases.ListManasesUseCase, manas_repository)
         importer = providers.Factory(FolderImporter, note_repository, note_parser, identities, note_changes)
         notes_controller = providers.Factory(
@@ -210,7 +211,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             create=providers.Factory(notes.CreateNoteUseCase, compose_note, note_repository, note_changes),
             edit=edit_note,
             tag=providers.Factory(notes.TagNoteUseCase, edit_note, note_repository, note_parser),
-            delete=providers.Factory(notes.DeleteNoteUseCase, note_repository, card_repository),
+            delete=delete_note,
             find=find_note,
             follow_link=providers.Factory(notes.FollowLinkUseCase, note_repository),
             get=providers.Factory(notes.GetNoteUseCase, note_repository, knowledge_repository),
@@ -359,6 +360,9 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
                 nataraj.KeepCardUseCase, card_repository, note_repository, compose_note, note_changes
             ),
             drop_card=providers.Factory(nataraj.DropCardUseCase, card_repository),
+            restore_card=providers.Factory(
+                nataraj.RestoreCardUseCase, card_repository, note_repository, delete_note
+            ),
             manases=providers.Factory(manases.ListManasesUseCase, manas_repository),
             set_foreground=set_foreground,
             looked_at=deck_refill.provided.look_at,

@@ -17,6 +17,7 @@ from domain.repositories.note_changes import NoteChanges
 from domain.repositories.notes import NoteRepository
 from domain.usecases.combinations import Combination, CombinationSampler
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
+from domain.usecases.notes import DeleteNoteUseCase
 from domain.usecases.text_budget import cut_middle
 from domain.usecases.thinking import answer_only
 
@@ -224,6 +225,32 @@ class DropCardUseCase:
         if card.state == "kept":
             raise InvalidRequest(f"Card {card_id} was kept and is a note now; delete the note instead.")
         return await self._cards.set_state(card_id, "dropped")
+
+
+class RestoreCardUseCase:
+    """Takes back that a card was dropped or kept: it lies in the deck again, as the oldest one in front."""
+
+    def __init__(self, cards: CardRepository, notes: NoteRepository, delete: DeleteNoteUseCase) -> None:
+        self._cards = cards
+        self._notes = notes
+        self._delete = delete
+
+    async def __call__(self, card_id: str) -> Card:
+        """The note that a kept card became is deleted. A card that lies in the deck stays there.
+
+        Raises `CardNotFound` if its notes have got another card meanwhile, `InvalidRequest` if its note was changed.
+        """
+        card = await self._cards.get(card_id)
+        if card.state not in ("kept", "dropped"):
+            return card
+        for note in await self._notes.many([card.note_id] if card.note_id is not None else []):
+            if note.changed_at != note.created_at:
+                raise InvalidRequest(
+                    f"The note “{note.title}” has been changed since, so it stays. Delete it on its own page if you "
+                    "do not want it."
+                )
+            await self._delete(note.id)
+        return await self._cards.set_state(card_id, "buffered")
 
 
 def _linkable(title: str) -> str:

@@ -9,7 +9,13 @@ from domain.entities.nataraj import WHOLE_LIBRARY, Card, Deck, DeckFill, DeckWor
 from domain.entities.note import Note
 from domain.errors import CardNotFound, InvalidRequest
 from domain.usecases.manases import ListManasesUseCase
-from domain.usecases.nataraj import DropCardUseCase, KeepCardUseCase, NatarajGenerator, ShowDeckUseCase
+from domain.usecases.nataraj import (
+    DropCardUseCase,
+    KeepCardUseCase,
+    NatarajGenerator,
+    RestoreCardUseCase,
+    ShowDeckUseCase,
+)
 from domain.usecases.scheduler import SetForegroundKindUseCase
 
 
@@ -26,6 +32,7 @@ class NatarajController:
     show_deck: ShowDeckUseCase
     keep_card: KeepCardUseCase
     drop_card: DropCardUseCase
+    restore_card: RestoreCardUseCase
     manases: ListManasesUseCase
     set_foreground: SetForegroundKindUseCase
     looked_at: Callable[[str], None] = lambda scope: None
@@ -70,6 +77,10 @@ class NatarajController:
         card = await self.drop_card(card_id)
         self.looked_at(scope)
         return card
+
+    async def restore(self, card_id: str) -> Card:
+        """Undoes `keep` and `drop`. Raises `CardNotFound`, and `InvalidRequest` if the note was changed since."""
+        return await self.restore_card(card_id)
 
     async def find(self, scope: str, reference: str | None) -> Card:
         """The next card, or the one whose id begins so. Raises `CardNotFound`, `InvalidRequest`."""

@@ -1,6 +1,8 @@
 """Nataraj: a deck to flick through. Gestures and keys are in static/deck.js."""
 
 import asyncio
+from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 from nicegui import ui
@@ -10,17 +12,19 @@ from domain.entities.llm import LlmTaskKind
 from domain.entities.nataraj import WHOLE_LIBRARY, Card, Deck, DeckWork
 from domain.errors import NotFound, UniunError
 from presentation.web.deck_words import fill_words
-from presentation.web.notices import tell_error
+from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, dialog, link, link_button
 from presentation.web.shell import empty, heading, plain
 from presentation.web.site import Site
 
 _LOOK_S = 0.7
+_UNDO = 20
 _SHOWN = 3
 """Cards of the stack that are drawn."""
 _KEYS = (
     ("→", "keep the card; it becomes a note"),
     ("←", "drop the card; it comes back when all others have been seen"),
+    ("u", "undo: the last card comes back, and the note that it became goes"),
     ("o", "see the notes that it joins"),
     ("?", "this help"),
 )
@@ -46,6 +50,14 @@ async def page_deck(site: Site, manas: str = WHOLE_LIBRARY) -> None:
     ui.timer(_LOOK_S, table.look)
 
 
+@dataclass(frozen=True)
+class Done:
+    """A card that was kept, with id and title of the note that it became, or dropped."""
+
+    card_id: str
+    note: tuple[str, str] | None
+
+
 class DeckTable:
     """The cards of one scope, on one page."""
 
@@ -58,8 +70,8 @@ class DeckTable:
         self._deck: Deck | None = None
         self._work = DeckWork()
         self._drawn: object = None
-        self._kept: tuple[str, str] | None = None
-        """Id and title of the note that the last kept card became."""
+        self._done: deque[Done] = deque(maxlen=_UNDO)
+        """What can be undone, the last deed at the end."""
         self._enough_notes = True
         self._stack = ui.element("section").classes("u-deck").props('aria-label="Cards"')
         self._state = ui.element("p").classes("u-deck-state u-muted u-number")
@@ -93,6 +105,8 @@ class DeckTable:
             self.help()
         elif deed == "notes":
             await self._show_notes()
+        elif deed == "undo":
+            await self._undo()
         elif deed in ("keep", "drop") and isinstance(card_id, str):
             await self._settle(str(deed), card_id)
 
@@ -100,11 +114,11 @@ class DeckTable:
         try:
             if deed == "keep":
                 note = await self._nataraj.keep(card_id, self._scope)
-                self._kept = note.id, note.title
+                self._done.append(Done(card_id, (note.id, note.title)))
                 self._site.changes.tell("notes")
             else:
                 await self._nataraj.drop(card_id, self._scope)
-                self._kept = None
+                self._done.append(Done(card_id, None))
         except NotFound:
             pass  # another page was faster
         except UniunError as error:
@@ -115,6 +129,25 @@ class DeckTable:
         await self.look()
         left = len(self._deck.cards) if self._deck is not None else 0
         self._announce(f"{'Kept as a note' if deed == 'keep' else 'Dropped'}. {left} left.")
+
+    async def _undo(self) -> None:
+        if not self._done:
+            return
+        done = self._done.pop()
+        said = "It is back."
+        try:
+            await self._nataraj.restore(done.card_id)
+        except NotFound:
+            said = "It cannot come back: its notes have another card by now."
+        except UniunError as error:
+            said = sentence(error)
+        if done.note is not None:
+            self._site.changes.tell("notes")
+        self._site.changes.tell("cards")
+        await self.look()
+        self._announce(said)
+        with self._client:
+            tell(said)
 
     def help(self) -> None:
         """The keys."""
@@ -250,16 +283,21 @@ class DeckTable:
     def _say_state(self, deck: Deck) -> None:
         snapshot = self._site.faces.scheduler.snapshot()
         words = fill_words(len(deck.cards), self._work, self._scope, snapshot)
-        said = (words, self._kept)
+        done = self._done[-1] if self._done else None
+        said = (words, done)
         if getattr(self, "_state_said", None) == said:
             return
         self._state_said = said
         self._state.clear()
         with self._state:
-            if self._kept is not None:
-                plain("Kept: ")
-                link(self._kept[1] or "Untitled", f"/notes/{self._kept[0]}")
-                plain(" · ")
+            if done is not None:
+                if done.note is None:
+                    plain("Dropped. ")
+                else:
+                    plain("Kept: ")
+                    link(done.note[1] or "Untitled", f"/notes/{done.note[0]}")
+                undo = button("Undo", icon="undo").props('flat dense aria-keyshortcuts="u Control+Z"')
+                undo.props["data-deed"] = "undo"
             if deck.cards or self._work.writing:
                 plain(words)
 

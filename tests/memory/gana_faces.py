@@ -20,8 +20,14 @@ from domain.usecases.gana_draft import DraftGanaUseCase, NextFiresUseCase, Previ
 from domain.usecases.gana_tools import RetrievedPassages
 from domain.usecases.llm import GenerateOneShotUseCase
 from domain.usecases.manases import ListManasesUseCase
-from domain.usecases.nataraj import DropCardUseCase, KeepCardUseCase, NatarajGenerator, ShowDeckUseCase
-from domain.usecases.notes import ComposeNote
+from domain.usecases.nataraj import (
+    DropCardUseCase,
+    KeepCardUseCase,
+    NatarajGenerator,
+    RestoreCardUseCase,
+    ShowDeckUseCase,
+)
+from domain.usecases.notes import ComposeNote, DeleteNoteUseCase
 from domain.usecases.retrieval import RetrieveContextUseCase
 from domain.usecases.scheduler import SetForegroundKindUseCase
 from presentation.controllers.gana import GanaController
@@ -120,6 +126,9 @@ class GanaFaces:
             show_deck=ShowDeckUseCase(self.cards, self.notes),
             keep_card=KeepCardUseCase(self.cards, self.notes, self.compose, self.changes),
             drop_card=DropCardUseCase(self.cards),
+            restore_card=RestoreCardUseCase(
+                self.cards, self.notes, DeleteNoteUseCase(self.notes, self.cards)
+            ),
             manases=ListManasesUseCase(self.library.manases),
             set_foreground=self._foreground,
             looked_at=self.woken.append,

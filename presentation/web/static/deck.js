@@ -31,8 +31,10 @@
   };
 
   const act = (deed) => {
+    if (!window.did_handshake || !window.socket?.connected) return;
+    if (deed === "undo") return emitEvent("uniun_deck", { deed });
     const card = top();
-    if (!card || card.dataset.gone || !window.did_handshake || !window.socket?.connected) return;
+    if (!card || card.dataset.gone) return;
     card.dataset.gone = "1";
     fly(card, deed === "keep" ? 1 : -1);
     card.style.visibility = "hidden";
@@ -85,8 +87,11 @@
     if (button && document.querySelector(".u-deck")) act(button.dataset.deed);
   });
   document.addEventListener("keydown", (event) => {
-    if (!document.querySelector(".u-deck") || event.ctrlKey || event.metaKey || event.altKey || elsewhere(event.target)) return;
-    if (event.key === "ArrowRight") act("keep");
+    if (!document.querySelector(".u-deck") || event.altKey || elsewhere(event.target)) return;
+    const undo = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key === "z";
+    if (undo || (event.key === "u" && !event.ctrlKey && !event.metaKey)) act("undo");
+    else if (event.ctrlKey || event.metaKey) return;
+    else if (event.key === "ArrowRight") act("keep");
     else if (event.key === "ArrowLeft") act("drop");
     else if (event.key === "o" || event.key === "?") emitEvent("uniun_deck", { deed: event.key === "o" ? "notes" : "help" });
     else return;

@@ -1,4 +1,5 @@
 import asyncio
+from datetime import timedelta
 from itertools import combinations
 
 import pytest
@@ -6,7 +7,8 @@ import pytest
 from domain.entities.llm import LlmTaskKind
 from domain.entities.nataraj import WHOLE_LIBRARY
 from domain.errors import CardNotFound, EngineError, InvalidRequest, UnknownModel
-from domain.usecases.nataraj import DropCardUseCase, KeepCardUseCase, ShowDeckUseCase
+from domain.usecases.nataraj import DropCardUseCase, KeepCardUseCase, RestoreCardUseCase, ShowDeckUseCase
+from domain.usecases.notes import DeleteNoteUseCase
 from tests.fakes import ScriptedCoordinator, answer
 from tests.memory.gana_world import GanaWorld
 
@@ -19,6 +21,7 @@ class World(GanaWorld):
         self.show = ShowDeckUseCase(self.cards, self.notes)
         self.keep = KeepCardUseCase(self.cards, self.notes, self.compose, self.changes)
         self.drop = DropCardUseCase(self.cards)
+        self.restore = RestoreCardUseCase(self.cards, self.notes, DeleteNoteUseCase(self.notes, self.cards))
 
     async def some(self, count: int) -> list[str]:
         return [(await self.note(f"Text {n}.", title=f"Note {n}")).id for n in range(count)]
@@ -219,5 +222,38 @@ def test_long_notes_are_cut_to_the_models_context() -> None:
         await world.generator.fill_buffer(WHOLE_LIBRARY, 1)
         (request,) = world.coordinator.requests
         assert sum(len(message.content) for message in request.messages) < 2048 * 3
+
+    asyncio.run(scenario())
+
+
+def test_a_restored_card_lies_in_front_again_and_its_note_is_gone() -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.some(4)
+        first, second, *_ = (await world.generator.fill_buffer(WHOLE_LIBRARY, 4)).cards
+        await world.drop(first.id)
+        note = await world.keep(second.id)
+        assert await world.restore(second.id) == second
+        assert await world.notes.many([note.id]) == ()
+        assert await world.restore(first.id) == first
+        assert await world.restore(first.id) == first  # it lies there already
+        assert (await world.show(WHOLE_LIBRARY)).cards[:2] == (first, second)
+        assert (await world.keep(second.id)).id == note.id
+
+    asyncio.run(scenario())
+
+
+def test_a_note_that_was_changed_since_is_not_undone() -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.some(4)
+        (card,) = (await world.generator.fill_buffer(WHOLE_LIBRARY, 1)).cards
+        note = await world.keep(card.id)
+        await world.notes.save(
+            [note.model_copy(update={"changed_at": note.changed_at + timedelta(seconds=1)})]
+        )
+        with pytest.raises(InvalidRequest, match="has been changed since"):
+            await world.restore(card.id)
+        assert (await world.cards.get(card.id)).state == "kept"
 
     asyncio.run(scenario())

@@ -80,6 +80,48 @@ def test_cards_come_and_go_by_keys(desk: Desk) -> None:
     assert page.get_by_role("dialog").get_by_role("link").count() in (2, 3)
 
 
+def test_what_was_done_to_a_card_can_be_undone(desk: Desk) -> None:
+    page = open_deck(desk)
+    first = top(page)
+    page.keyboard.press("ArrowRight")
+    expect_next(page, first)
+    second = top(page)
+    page.keyboard.press("ArrowLeft")
+    expect_next(page, second)
+    state = page.locator(".u-deck-state")
+    expect(state).to_contain_text("Dropped.")
+    page.keyboard.press("u")
+    expect(page.locator(CARD)).to_have_attribute("data-card", second)
+    expect(state).to_contain_text("Kept: ")  # what was done before can be undone too
+    page.keyboard.press("Control+z")
+    expect(page.locator(CARD)).to_have_attribute("data-card", first)
+    expect(state.get_by_role("button", name="Undo")).to_have_count(0)
+    expect(page.get_by_role("status").filter(has_text="It is back.").first).to_be_attached()
+    page.reload()
+    expect(page.locator(CARD)).to_have_attribute("data-card", first)
+    page.goto(f"/notes/{first}")
+    expect(page.get_by_text("There is no note")).to_be_visible()
+
+
+def test_undo_is_a_button_too_and_says_when_it_comes_too_late(desk: Desk) -> None:
+    page = open_deck(desk)
+    first = top(page)
+    page.get_by_role("button", name="Drop", exact=True).click()
+    expect_next(page, first)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(CARD)).to_have_attribute("data-card", first)
+    page.keyboard.press("ArrowRight")
+    expect_next(page, first)
+    note = desk.open(f"/notes/{first}")
+    note.get_by_label("Title").fill("Mine now")
+    expect(note.get_by_text("Saved", exact=True)).to_be_visible()
+    page.bring_to_front()
+    second = top(page)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("“Mine now” has been changed since").first).to_be_visible()
+    assert top(page) == second
+
+
 def test_buttons_do_the_same_and_can_be_reached_by_tab(desk: Desk) -> None:
     page = open_deck(desk)
     for name in ("Drop", "Keep"):
