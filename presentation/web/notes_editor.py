@@ -14,10 +14,11 @@ from presentation.web.live_markdown import LiveMarkdown
 from presentation.web.notes_about import NoteAbout
 from presentation.web.notes_composer import ComposerPanel
 from presentation.web.notes_conflict import ConflictBanner
-from presentation.web.notes_field import Edit, NoteField, is_blank
+from presentation.web.notes_field import Edit, NoteField, is_blank, is_too_long
 from presentation.web.notes_markdown import note_html
 from presentation.web.notes_rows import ask_to_delete
 from presentation.web.notes_saver import NoteSaver
+from presentation.web.notes_too_long import TooLong
 from presentation.web.notices import tell
 from presentation.web.parts import link
 from presentation.web.shell import plain
@@ -59,6 +60,8 @@ class NotePage:
                 self._saver = NoteSaver(site.faces.notes, note, self._field)
                 self._conflict = ConflictBanner(self._saver, self._field, self._settled)
                 self._conflict.box.move(target_index=1)
+                if is_too_long(note):
+                    TooLong(site, note)
                 with ui.element("div").classes("u-note-body") as self._body:
                     self._field.move(self._body)
                     with (

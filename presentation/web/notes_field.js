@@ -24,7 +24,7 @@ export default {
       return this.state === "failed" || this.state === "conflict";
     },
     told() {
-      if (this.readonly) return this.why;
+      if (this.readonly) return "Read only. What is shown is the beginning.";
       return {
         saved: "Saved",
         typing: "Not saved yet…",
@@ -159,9 +159,6 @@ export default {
       const at = Array.from(text).slice(0, cursor).join("").length;
       area.setSelectionRange(at, at);
       return true;
-    },
-    explain(why) {
-      this.why = why;
     },
     // -- drafts in this browser
     keep() {

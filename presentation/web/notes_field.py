@@ -45,7 +45,7 @@ class NoteField(Element, component="notes_field.js"):
         """`on_draft` is told whether the note is still what the draft found was typed into; `on_look`, when the user
         comes back to the page, whether all that was typed is saved."""
         super().__init__()
-        too_long = len(note.text) > LONGEST_TEXT
+        too_long = is_too_long(note)
         self._props["note"] = note.id
         self._props["initialTitle"] = "" if is_blank(note) else note.title
         self._props["initialText"] = note.text[:LONGEST_TEXT]
@@ -66,12 +66,6 @@ class NoteField(Element, component="notes_field.js"):
         self.on("edit", edited)
         self.on("look", looked)
         self.on("draft", found)
-        if too_long:
-            self.run_method(
-                "explain",
-                f"The note has {len(note.text):,} characters; more than {LONGEST_TEXT:,} cannot be edited here. "
-                f"Only the beginning is shown. Edit it with: uniun notes edit {note.id[:12]}",
-            )
 
     def saved(self, serial: int, note: Note) -> None:
         """Everything up to this keystroke is in the note."""
@@ -116,6 +110,11 @@ class NoteField(Element, component="notes_field.js"):
     async def apply(self, serial: int, text: str, cursor: int) -> bool:
         """Puts this text in the place of the old one; false if something was typed after `serial`."""
         return await self.run_method("apply", serial, text, cursor, timeout=_ANSWER_S) is True
+
+
+def is_too_long(note: Note) -> bool:
+    """It can only be read in a browser."""
+    return len(note.text) > LONGEST_TEXT
 
 
 def is_blank(note: Note) -> bool:

@@ -1,0 +1,77 @@
+"""A note that is too long for a browser's field: why, and the way to change it all the same."""
+
+import re
+
+from nicegui import ui
+from nicegui.events import UploadEventArguments
+
+from domain.entities.note import Note
+from domain.errors import InvalidRequest, UniunError
+from presentation.web.notes_field import LONGEST_TEXT
+from presentation.web.notices import tell_error
+from presentation.web.parts import button
+from presentation.web.shell import plain
+from presentation.web.site import Site
+
+_LARGEST = 45_000_000
+"""Bytes: the longest note that is kept, in UTF-8, with what stands above it."""
+
+
+class TooLong:
+    """Out as one Markdown file, and the edited file back in the note's place: its id, links and history stay."""
+
+    def __init__(self, site: Site, note: Note) -> None:
+        self._notes = site.faces.notes
+        self._changes = site.changes
+        self._note = note
+        self._seen: str | None = None
+        """The content that the downloaded file has."""
+        with ui.element("section").classes("u-banner u-warn u-stack u-too-long") as box:
+            box.props["aria-label"] = "This note is too long to be edited here"
+            with ui.element("p"):
+                plain(
+                    f"This note has {len(note.text):,} characters. A browser stays quick up to {LONGEST_TEXT:,}, so the note "
+                    "can only be read here, and only its beginning is shown. Nothing of it is lost."
+                )
+            with ui.element("p"):
+                plain(
+                    "To change it, download it, edit the file in any editor, and put the edited file in its place."
+                )
+            with ui.element("div").classes("u-row u-wrap"):
+                button("Download the Markdown", icon="download", on_click=self._download)
+                button("Put the edited file in its place", icon="upload", on_click=self._pick).props("flat")
+        self._upload = ui.upload(
+            auto_upload=True,
+            max_files=1,
+            max_file_size=_LARGEST,
+            on_upload=self._take,
+            on_rejected=lambda: tell_error(
+                InvalidRequest(
+                    f"Only one .md file of at most {_LARGEST // 1_000_000} MB can take the note's place."
+                )
+            ),
+        ).props('accept=".md,.markdown"')
+        self._upload.classes("u-upload-unseen")
+        self._upload.on("finish", js_handler=f"() => runMethod({self._upload.id}, 'reset', [])")
+
+    def _pick(self) -> None:
+        self._upload.run_method("pickFiles")
+
+    async def _download(self) -> None:
+        _, document, self._seen = await self._notes.begin_edit(self._note.id)
+        name = re.sub(r"[^\w -]+", "", self._note.title).strip()[:80] or "note"
+        ui.download.content(document, f"{name}.md", "text/markdown")
+
+    async def _take(self, event: UploadEventArguments) -> None:
+        try:
+            document = (await event.file.read()).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            tell_error(InvalidRequest("The file was not taken: it is no text in UTF-8."))
+            return
+        try:
+            await self._notes.finish_edit(self._note.id, document, self._seen or self._note.content_hash)
+        except UniunError as error:
+            tell_error(error)
+            return
+        self._changes.tell("notes")
+        ui.navigate.reload()
