@@ -9,13 +9,14 @@ from nicegui.events import GenericEventArguments
 
 from domain.entities.knowledge import Concept
 from domain.entities.note import Link, Manas, NoteDetails, NoteLine
-from domain.errors import NoteChanged
+from domain.errors import NoteChanged, UniunError
 from presentation.web.notes_field import NoteField
 from presentation.web.notes_list import NoteFilter
 from presentation.web.notes_markdown import FIND
 from presentation.web.notes_reading import ReadingState
 from presentation.web.notes_rows import day
 from presentation.web.notes_saver import NoteSaver
+from presentation.web.notices import tell, tell_error
 from presentation.web.parts import chip, link
 from presentation.web.shell import plain
 from presentation.web.site import Site
@@ -173,13 +174,26 @@ class NoteAbout:
                     plain(", a named set of notes.")
 
     def _membership(self, manas: Manas, inside: bool) -> None:
+        client = ui.context.client
+
         async def change(event: GenericEventArguments) -> None:
-            controller, note_id = self._site.faces.manases, self._saver.note.id
-            await (controller.add if event.args is True else controller.remove)(manas.id, [note_id])
+            put_in = event.args is True
+            deed = self._site.faces.manases.add if put_in else self._site.faces.manases.remove
+            said = f"{'Put into' if put_in else 'Taken out of'} {manas.name[:80]}."
+            try:
+                await deed(manas.id, [self._saver.note.id])
+            except UniunError as error:
+                with client:
+                    tell_error(error)
+            else:
+                with client:
+                    tell(said)
+            # Draws the boxes as they are now, this one too.
             self._site.changes.tell("manases")
 
         with ui.element("label").classes("u-check"):
             box = ui.element("input").props("type=checkbox")
+            box.props["aria-label"] = manas.name  # by which the focus finds it when it is drawn again
             if inside:
                 box.props("checked")
             box.on("change", change, js_handler="(e) => emit(e.target.checked)")

@@ -114,6 +114,8 @@ class ImportPage:
                 lambda: tell_error(InvalidRequest("The files could not be sent. Try again.")),
                 args=[],
             )
+            # In the browser: asked for from here while the answer is on its way, it would abort what has been sent.
+            self._upload.on("finish", js_handler=f"() => runMethod({self._upload.id}, 'reset', [])")
 
     def _draw_samples(self) -> None:
         with ui.element("section").classes("u-card u-stack"):
@@ -137,7 +139,6 @@ class ImportPage:
 
     async def _import_upload(self, event: MultiUploadEventArguments) -> None:
         files = list(event.files)
-        self._upload.reset()
         self.begin(lambda progress: self._notes.import_upload(files, progress))
 
     def begin(self, work: Import) -> None:

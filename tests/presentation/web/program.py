@@ -21,6 +21,8 @@ from tests.fakes import MemoryStore
 
 MODELS = ("tiny", "other")
 _SAY = "Say: "
+GIVEN_UP_S = 1.0
+"""So soon a page that was closed is forgotten, from when somebody counts pages."""
 
 
 class PacedRunner(FakeRunner):
@@ -56,8 +58,9 @@ def _over(
 
 def tell_pages() -> None:
     """How many pages are alive, open or forgotten by everybody but the garbage, and what the largest is made of."""
-    from nicegui import Client  # the server says where its files go before this is imported
+    from nicegui import Client, app  # the server says where its files go before this is imported
 
+    app.config.reconnect_timeout = GIVEN_UP_S
     gc.collect()
     pages = [each for each in gc.get_objects() if isinstance(each, Client)]
     sys.stdout.write(

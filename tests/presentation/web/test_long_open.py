@@ -51,9 +51,21 @@ def test_a_closed_page_is_forgotten(server: Server, desk: Desk) -> None:
     before, _ = alive(server, page)
     for path in ("/", "/deck", "/scheduler", "/notes", "/ganas", "/models")[:TABS]:
         desk.open(path).close()
-    for _ in range(60):
+    for _ in range(300):
         now, _ = alive(server, page)
         if now <= before:
             return
-        page.wait_for_timeout(1000)
+        page.wait_for_timeout(100)
     raise AssertionError(f"{now} pages are alive, {before} were before")
+
+
+def test_a_note_that_was_only_begun_leaves_nothing(server: Server, desk: Desk) -> None:
+    page = desk.open("/notes")
+    alive(server, page)
+    page.get_by_role("button", name="New note").click()
+    page.wait_for_url(re.compile(r"/notes/[0-9a-f]+"))
+    page.get_by_label("Title").wait_for()
+    page.goto("/notes")
+    expect(page.get_by_role("link", name="Untitled")).to_be_visible()
+    # The page that was left is given up.
+    expect(page.get_by_role("heading", name="No notes yet")).to_be_visible()

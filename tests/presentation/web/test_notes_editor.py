@@ -166,7 +166,7 @@ def test_two_tabs_show_the_same(desk: Desk, server: Server) -> None:
 def test_a_note_that_is_too_long_is_shown_and_not_cut(desk: Desk, server: Server) -> None:
     note = make(server, "word " * 60_000, title="Long")
     page = desk.open(f"/notes/{note}")
-    expect(page.locator("[data-state]")).to_contain_text("Read only")
+    expect(page.locator("[data-state]")).to_contain_text("cannot be edited here")
     expect(field(page)).to_have_attribute("readonly", "")
     short = make(server, "short")
     page.goto(f"/notes/{short}")
@@ -209,7 +209,10 @@ def test_tags_links_and_manases_beside_the_note(desk: Desk, server: Server) -> N
     about.get_by_role("button", name="Remove the tag outside-tag").click()
     expect(about.get_by_role("link", name="#outside-tag")).to_be_hidden()
     expect(about.get_by_text("not written yet")).to_be_visible()
-    about.get_by_role("checkbox", name="Garden").check()
+    about.get_by_role("checkbox", name="Garden").focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_text("Put into Garden.")).to_be_visible()
+    expect(about.get_by_role("checkbox", name="Garden")).to_be_focused()  # although it was drawn anew
     page.reload()
     expect(about.get_by_role("checkbox", name="Garden")).to_be_checked()
     about.get_by_role("link", name="Rye bread").click()
