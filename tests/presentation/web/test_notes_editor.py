@@ -166,7 +166,7 @@ def test_two_tabs_show_the_same(desk: Desk, server: Server) -> None:
 def test_a_note_that_is_too_long_is_shown_and_not_cut(desk: Desk, server: Server) -> None:
     note = make(server, "word " * 60_000, title="Long")
     page = desk.open(f"/notes/{note}")
-    expect(page.locator("[data-state]")).to_contain_text("cannot be edited here")
+    expect(page.locator("[data-state]")).to_contain_text("Read only")
     expect(field(page)).to_have_attribute("readonly", "")
     short = make(server, "short")
     page.goto(f"/notes/{short}")
