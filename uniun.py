@@ -214,6 +214,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             delete=delete_note,
             find=find_note,
             follow_link=providers.Factory(notes.FollowLinkUseCase, note_repository),
+            complete_title=providers.Factory(notes.CompleteTitleUseCase, note_repository),
             get=providers.Factory(notes.GetNoteUseCase, note_repository, knowledge_repository),
             list_notes=providers.Factory(notes.ListNotesUseCase, note_repository),
             search=providers.Factory(search.SearchNotesUseCase, note_repository, vector_repository, embedder),

@@ -16,6 +16,7 @@ from data.database.tables.notes import (
     DeletedFileRow,
     ManasNoteRow,
     NoteLinkRow,
+    NoteNameRow,
     NoteRow,
     NoteTagRow,
 )
@@ -198,6 +199,26 @@ class SqlNoteRepository:
     async def link_target(self, target: str) -> str | None:
         keys = (name_key(target), name_key(last_component(target)))
         return await self._database.read(lambda session: LinkTargets(session, keys).resolve(*keys))
+
+    async def titles(self, beginning: str, *, limit: int) -> tuple[str, ...]:
+        key = name_key(beginning)
+
+        def read(session: Session) -> tuple[str, ...]:
+            note = table(NoteRow).c
+            if not key:
+                newest = select_columns(note.title).order_by(note.changed_at.desc(), note.number.desc())
+                rows = session.connection().execute(newest.limit(limit)).all()
+            else:
+                named = (
+                    select_columns(note.title, func.min(func.length(col(NoteNameRow.key))).label("length"))
+                    .join(NoteNameRow, note.id == col(NoteNameRow.note_id))
+                    .where(col(NoteNameRow.key).startswith(key, autoescape=True))
+                    .group_by(note.title)
+                )
+                rows = session.connection().execute(named.order_by("length", note.title).limit(limit)).all()
+            return tuple(dict.fromkeys(row[0] for row in rows))
+
+        return await self._database.read(read)
 
     async def changed_since(
         self,

@@ -86,6 +86,11 @@ class NoteRepository(Protocol):
         """The note that a link to this name or path means."""
         ...
 
+    async def titles(self, beginning: str, *, limit: int) -> tuple[str, ...]:
+        """Of notes whose title or alias begins so, whatever the case: the shortest first, each once; of an empty
+        beginning the titles changed last."""
+        ...
+
     async def changed_since(
         self,
         after: int | None,

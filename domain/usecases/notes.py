@@ -25,6 +25,8 @@ from domain.repositories.notes import NoteRepository
 UNTITLED = "Untitled"
 MAX_TAGS = 400
 """Of its text and its own."""
+COMPLETIONS = 8
+_UNLINKABLE = frozenset("[]|#\n")
 _TITLE_FROM_LINE = 80
 _MOST_BACKLINKS = 200
 _CHANGED = "The note was not saved: it has been changed by something else meanwhile. Edit it again."
@@ -245,6 +247,19 @@ class FollowLinkUseCase:
         """The id; none while no such note exists."""
         name = target.removesuffix(".md").strip()
         return await self._notes.link_target(name) if name else None
+
+
+class CompleteTitleUseCase:
+    """From the first letters to the titles that a link may name."""
+
+    def __init__(self, notes: NoteRepository) -> None:
+        self._notes = notes
+
+    async def __call__(self, beginning: str) -> tuple[str, ...]:
+        """At most `COMPLETIONS`; titles that a [[link]] cannot spell are left out."""
+        found = await self._notes.titles(beginning, limit=3 * COMPLETIONS)
+        nameable = (title for title in found if title != UNTITLED and not _UNLINKABLE.intersection(title))
+        return tuple(nameable)[:COMPLETIONS]
 
 
 class GetNoteUseCase:

@@ -24,6 +24,7 @@ from domain.usecases.manases import (
     RenameManasUseCase,
 )
 from domain.usecases.notes import (
+    CompleteTitleUseCase,
     CreateNoteUseCase,
     DeleteNoteUseCase,
     EditNoteUseCase,
@@ -47,6 +48,7 @@ class NotesController:
         delete: DeleteNoteUseCase,
         find: FindNoteUseCase,
         follow_link: FollowLinkUseCase,
+        complete_title: CompleteTitleUseCase,
         get: GetNoteUseCase,
         list_notes: ListNotesUseCase,
         search: SearchNotesUseCase,
@@ -62,6 +64,7 @@ class NotesController:
         self._delete = delete
         self._find = find
         self._follow_link = follow_link
+        self._complete_title = complete_title
         self._get = get
         self._list = list_notes
         self._search = search
@@ -111,6 +114,10 @@ class NotesController:
     async def follow_link(self, target: str) -> str | None:
         """The id of the note that a link means; none while no such note exists."""
         return await self._follow_link(target)
+
+    async def complete_title(self, beginning: str) -> tuple[str, ...]:
+        """A few titles that begin so, for a link that is being typed."""
+        return await self._complete_title(beginning)
 
     async def delete(self, reference: str) -> Note:
         """Returns what it was."""

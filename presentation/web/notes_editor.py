@@ -55,7 +55,11 @@ class NotePage:
             with ui.element("section").classes("u-note-main").props('aria-label="Note"'):
                 self._head()
                 self._field = NoteField(
-                    note, on_edit=self._edited, on_draft=self._draft_found, on_look=self._looked
+                    note,
+                    on_edit=self._edited,
+                    on_draft=self._draft_found,
+                    on_look=self._looked,
+                    complete=site.faces.notes.complete_title,
                 )
                 self._saver = NoteSaver(site.faces.notes, note, self._field)
                 self._conflict = ConflictBanner(self._saver, self._field, self._settled)

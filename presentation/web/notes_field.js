@@ -3,6 +3,9 @@ const IDLE_MS = 700;
 const LONGEST_MS = 3000;
 const RETRY_MS = 1000;
 const FAILED_MS = 10000;
+const COMPLETE_MS = 80;
+const LONGEST_BEGINNING = 100;
+const LIST_PX = 280;
 const KEY = "uniun/draft/";
 
 export default {
@@ -13,13 +16,24 @@ export default {
       <p class="u-note-state u-small" :class="{ 'u-error': bad }" :role="bad ? 'alert' : null" data-state>{{ told }}</p>
       <textarea ref="area" class="u-note-text" aria-label="Text of the note, in Markdown" spellcheck="true"
         placeholder="Write in Markdown. [[Title]] links to another note, #word is a tag." :readonly="readonly"
-        v-model="text" @input="typed"></textarea>
+        aria-autocomplete="list" :aria-controls="titles.length ? listId : null"
+        :aria-activedescendant="titles.length ? listId + '-' + chosen : null"
+        v-model="text" @input="typed" @keydown="completing" @blur="close" @click="close" @scroll="close"></textarea>
+      <ul v-if="titles.length" :id="listId" class="u-titles" role="listbox" aria-label="Notes to link to" :style="place">
+        <li v-for="(each, at) in titles" :id="listId + '-' + at" role="option" :aria-selected="at === chosen ? 'true' : 'false'"
+          @mousedown.prevent="choose(at)" @mousemove="chosen = at">{{ each }}</li>
+      </ul>
+      <p class="u-hidden" role="status">{{ titles.length ? titles.length + " notes to link to. Arrow keys choose, Enter links." : "" }}</p>
     </div>`,
   props: { note: String, initialTitle: String, initialText: String, seen: String, limit: Number, readonly: Boolean },
   data() {
-    return { title: this.initialTitle, text: this.initialText, base: this.seen, serial: 0, sent: 0, state: "saved", why: "" };
+    return { title: this.initialTitle, text: this.initialText, base: this.seen, serial: 0, sent: 0, state: "saved", why: "",
+      titles: [], chosen: 0, place: {} };
   },
   computed: {
+    listId() {
+      return `titles-${this.note}`;
+    },
     bad() {
       return this.state === "failed" || this.state === "conflict";
     },
@@ -53,7 +67,8 @@ export default {
   },
   methods: {
     // -- typing
-    typed() {
+    typed(event) {
+      if (event?.target === this.$refs.area) this.complete();
       this.serial += 1;
       this.keep();
       if (this.state === "conflict") return;
@@ -87,6 +102,75 @@ export default {
     again() {
       this.sent = -1;
       this.state = "offline";
+    },
+    // -- [[ completes titles
+    // What stands between the last [[ and the cursor; none if no link is being typed.
+    begun() {
+      const area = this.$refs.area;
+      if (area.selectionStart !== area.selectionEnd) return null;
+      const line = area.value.slice(Math.max(0, area.selectionStart - LONGEST_BEGINNING - 2), area.selectionStart);
+      return line.match(/\[\[([^[\]|#\n]*)$/)?.[1] ?? null;
+    },
+    complete() {
+      const beginning = this.begun();
+      if (beginning === null) return this.close();
+      this.asked = beginning;
+      clearTimeout(this.asking);
+      this.asking = setTimeout(() => this.$emit("complete", { beginning }), COMPLETE_MS);
+    },
+    // Too late when something else has been typed meanwhile.
+    offer(beginning, titles) {
+      if (beginning !== this.asked || this.begun() !== beginning) return;
+      [this.titles, this.chosen] = [titles, 0];
+      if (titles.length) this.place = this.besideCursor();
+    },
+    close() {
+      clearTimeout(this.asking);
+      this.asked = null;
+      this.titles = [];
+    },
+    completing(event) {
+      if (!this.titles.length || event.isComposing) return;
+      const count = this.titles.length;
+      if (event.key === "ArrowDown") this.chosen = (this.chosen + 1) % count;
+      else if (event.key === "ArrowUp") this.chosen = (this.chosen + count - 1) % count;
+      else if (event.key === "Enter" || event.key === "Tab") this.choose(this.chosen);
+      else if (event.key === "Escape") this.close();
+      else return (["ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"].includes(event.key)) && this.close();
+      event.preventDefault();
+      event.stopPropagation();
+    },
+    choose(at) {
+      const [title, beginning, area] = [this.titles[at], this.begun(), this.$refs.area];
+      this.close();
+      if (beginning === null) return;
+      const end = area.selectionStart;
+      const closed = area.value.startsWith("]]", end) ? 2 : 0;
+      area.setSelectionRange(end - beginning.length, end + closed);
+      if (!document.execCommand("insertText", false, `${title}]]`)) {
+        area.setRangeText(`${title}]]`, end - beginning.length, end + closed, "end");
+        this.text = area.value;
+        this.typed();
+      }
+    },
+    // A textarea does not tell where its cursor is: a copy of its text up to there does.
+    besideCursor() {
+      const [area, copy, mark] = [this.$refs.area, document.createElement("div"), document.createElement("span")];
+      const style = getComputedStyle(area);
+      for (const name of ["font", "letterSpacing", "lineHeight", "padding", "border", "boxSizing", "tabSize"]) copy.style[name] = style[name];
+      Object.assign(copy.style, {
+        position: "absolute", visibility: "hidden", whiteSpace: "pre-wrap", overflowWrap: "break-word", width: `${area.clientWidth}px`,
+      });
+      copy.textContent = area.value.slice(0, area.selectionStart);
+      copy.append(mark);
+      area.parentElement.append(copy);
+      const [x, y, line] = [mark.offsetLeft, mark.offsetTop - area.scrollTop, parseFloat(style.lineHeight)];
+      copy.remove();
+      const left = area.offsetLeft + Math.max(0, Math.min(x, area.clientWidth - LIST_PX));
+      const below = y + line + 8 + LIST_PX < area.clientHeight || y < LIST_PX;
+      return below
+        ? { left: `${left}px`, top: `${area.offsetTop + y + line + 4}px` }
+        : { left: `${left}px`, bottom: `${area.parentElement.clientHeight - area.offsetTop - y + 4}px` };
     },
     // -- what the server says
     saved(serial, seen, title) {

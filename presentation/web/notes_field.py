@@ -1,6 +1,6 @@
 """Title and text of a note, in the browser."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from domain.usecases.notes import UNTITLED
 LONGEST_TEXT = 250_000
 """Characters that can be edited in a browser: what is sent to the server in one message has a limit of a megabyte."""
 _ANSWER_S = 5.0
+_LONGEST_BEGINNING = 200
+"""Characters of a title that are asked for."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,10 @@ class NoteField(Element, component="notes_field.js"):
         on_edit: Callable[[Edit], Awaitable[None]],
         on_draft: Callable[[bool], Awaitable[None]],
         on_look: Callable[[bool], Awaitable[None]],
+        complete: Callable[[str], Awaitable[Sequence[str]]],
     ) -> None:
         """`on_draft` is told whether the note is still what the draft found was typed into; `on_look`, when the user
-        comes back to the page, whether all that was typed is saved."""
+        comes back to the page, whether all that was typed is saved. `complete` finds titles that begin so."""
         super().__init__()
         too_long = is_too_long(note)
         self._props["note"] = note.id
@@ -63,6 +66,12 @@ class NoteField(Element, component="notes_field.js"):
         async def found(event: GenericEventArguments) -> None:
             await on_draft(isinstance(event.args, dict) and event.args.get("unchanged") is True)
 
+        async def begun(event: GenericEventArguments) -> None:
+            match event.args:
+                case {"beginning": str() as beginning} if len(beginning) <= _LONGEST_BEGINNING:
+                    self.run_method("offer", beginning, list(await complete(beginning)))
+
+        self.on("complete", begun)
         self.on("edit", edited)
         self.on("look", looked)
         self.on("draft", found)

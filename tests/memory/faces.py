@@ -23,6 +23,7 @@ from domain.usecases.manases import (
     RenameManasUseCase,
 )
 from domain.usecases.notes import (
+    CompleteTitleUseCase,
     ComposeNote,
     CreateNoteUseCase,
     DeleteNoteUseCase,
@@ -110,6 +111,7 @@ class MemoryFaces:
             delete=DeleteNoteUseCase(notes, self.cards),
             find=FindNoteUseCase(notes),
             follow_link=FollowLinkUseCase(notes),
+            complete_title=CompleteTitleUseCase(notes),
             get=GetNoteUseCase(notes, library.knowledge),
             list_notes=ListNotesUseCase(notes),
             search=SearchNotesUseCase(notes, library.vectors, library.embedder),

@@ -147,6 +147,15 @@ class MemoryNotes:
     async def link_target(self, target: str) -> str | None:
         return self._resolve(target)
 
+    async def titles(self, beginning: str, *, limit: int) -> tuple[str, ...]:
+        wanted = beginning.casefold().strip()
+        lengths: dict[str, int] = {}
+        for note in sorted(self.notes.values(), key=lambda note: note.changed_at, reverse=True):
+            named = [len(name) for name in (note.title, *note.aliases) if name.casefold().startswith(wanted)]
+            if named:
+                lengths[note.title] = min(named) if wanted else 0
+        return tuple(sorted(lengths, key=lambda title: lengths[title])[:limit])
+
     async def changed_since(
         self,
         after: int | None,

@@ -4,7 +4,7 @@ from data.database.session import Database
 from data.repositories.manases import SqlManasRepository
 from data.repositories.notes import SqlNoteRepository
 from domain.errors import InvalidRequest, ManasNotFound
-from domain.usecases.notes import FollowLinkUseCase
+from domain.usecases.notes import CompleteTitleUseCase, FollowLinkUseCase
 from tests.data.repositories.conftest import Run
 from tests.data.repositories.samples import note
 from tests.memory.identity import CountingIdentities
@@ -67,5 +67,26 @@ def test_a_link_means_a_note(run: Run) -> None:
         assert await notes.link_target("none") is None
         assert await FollowLinkUseCase(notes)("Rye bread.md") == "a"
         assert await FollowLinkUseCase(notes)(" ") is None
+
+    run(test)
+
+
+def test_a_beginning_finds_titles(run: Run) -> None:
+    async def test(database: Database) -> None:
+        notes = SqlNoteRepository(database)
+        titles = ("Rye bread", "Rye", "rye_flour", "100% rye", "Spelt", "Odd [title]", "Rye")
+        named = [
+            note(str(number), title=title, aliases=("roggen-mehl",) if title == "rye_flour" else ())
+            for number, title in enumerate(titles)
+        ]
+        await notes.save(named)
+        assert await notes.titles("RYE", limit=8) == ("Rye", "Rye bread", "rye_flour")
+        assert await notes.titles("rye ", limit=1) == ("Rye",)
+        assert await notes.titles("rye_", limit=8) == ("rye_flour",)  # no wildcard of the database
+        assert await notes.titles("100%", limit=8) == ("100% rye",)
+        assert await notes.titles("Rogg", limit=8) == ("rye_flour",)
+        assert await notes.titles("x", limit=8) == ()
+        assert set(await notes.titles("", limit=8)) == set(titles)
+        assert "Odd [title]" not in await CompleteTitleUseCase(notes)("")
 
     run(test)

@@ -119,6 +119,12 @@ def _card(page: Page) -> None:
     page.locator(".u-deck-card[data-card]").wait_for(timeout=30_000)
 
 
+def _undo(page: Page) -> None:
+    _card(page)
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("button", name="Undo").wait_for()
+
+
 def _keys(page: Page) -> None:
     _card(page)
     page.keyboard.press("?")
@@ -181,6 +187,7 @@ SCREENS = (
     Screen("scheduler", "/scheduler", _load),
     Screen("welcome", "/welcome"),
     Screen("deck", "/deck", _card),
+    Screen("deck-undo", "/deck", _undo),
     Screen("deck-keys", "/deck", _keys),
     Screen("ganas", "/ganas"),
     Screen("gana", "/ganas", _digest),
