@@ -56,6 +56,8 @@ export default {
     this.onHide = () => document.visibilityState === "hidden" && this.flush(true);
     document.addEventListener("visibilitychange", this.onHide);
     window.addEventListener("focus", this.onFocus);
+    this.onResize = () => this.titles.length && (this.place = this.besideCursor());
+    window.addEventListener("resize", this.onResize);
     this.offerDraft();
     if (!this.title && !this.text) this.$el.querySelector(".u-note-title").focus();
   },
@@ -64,6 +66,7 @@ export default {
     clearTimeout(this.timer);
     document.removeEventListener("visibilitychange", this.onHide);
     window.removeEventListener("focus", this.onFocus);
+    window.removeEventListener("resize", this.onResize);
   },
   methods: {
     // -- typing

@@ -18,8 +18,15 @@ MOST = 150
 """Concepts of one picture: more is a hairball, and slow on a small machine."""
 _COLOURS = ("#2a9d8f", "#7b6cd9", "#d0782f", "#3f83d1", "#b8528f", "#7c9a2e", "#c2504f")
 _OTHER = "#7d878b"
-_LABELLED = 40
 _MOST_NOTES = 50
+_LABELS_AGAIN = """() => {
+    const box = getHtmlElement(%d), chart = getElement(%d).chart;
+    const size = `${box.clientWidth}x${box.clientHeight}`;
+    if (box.dataset.labelled === size) return;
+    box.dataset.labelled = size;
+    chart.resize();
+}"""
+"""ECharts looks for overlapping labels before the layout has moved the concepts; so it looks again, once for each size."""
 
 
 async def page_graph(site: Site, name: str = "", manas: str = "") -> None:
@@ -86,7 +93,7 @@ class GraphPage:
             plain(
                 f"The {MOST} most named concepts; more would not be readable. Choose a Manas, or look around one concept."
                 if count >= MOST
-                else f"{count} concepts, {len(self._graph.relations)} relations. The larger, the more notes name it."
+                else f"{count} concepts, {len(self._graph.relations)} relations. The larger, the more connected; zoom in or point at one to read its name."
             )
         with ui.element("div").classes("u-row u-wrap u-between"):
             with ui.element("ul").classes("u-chips").props('aria-label="Colours"'):
@@ -103,6 +110,7 @@ class GraphPage:
             # Screen readers and keys have the list below, which says the same.
             self._chart = ui.echart(_options(self._graph, types), renderer="svg")
             self._chart.classes("u-graph").props("aria-hidden=true")
+            self._chart.on("chart:finished", js_handler=_LABELS_AGAIN % (self._chart.id, self._chart.id))
             # NiceGUI's own event for a point wants a value, which a node of a graph has not.
             self._chart.on("componentClick", self._clicked, ["data"])
             self._detail = ui.element("aside").classes("u-card u-stack u-graph-detail")
@@ -216,16 +224,15 @@ def _types(concepts: Sequence[Concept]) -> dict[str, str]:
 
 
 def _options(graph: Neighbourhood, types: dict[str, str]) -> dict[str, Any]:
-    largest = max(concept.note_count for concept in graph.concepts)
+    edges_of = Counter(concept_id for one in graph.relations for concept_id in {one.source.id, one.target.id})
+    largest = max(edges_of.values(), default=1)
     kinds = list(types)
-    labelled = {concept.id for concept in graph.concepts[:_LABELLED]}
     nodes = [
         {
             "id": concept.id,
             "name": concept.name,
-            "symbolSize": 10 + 30 * (concept.note_count / max(1, largest)) ** 0.5,
+            "symbolSize": 10 + 30 * (edges_of[concept.id] / largest) ** 0.5,
             "category": kinds.index(concept.type) if concept.type in types else len(kinds) - 1,
-            "label": {"show": concept.id in labelled},
         }
         for concept in graph.concepts
     ]
@@ -264,7 +271,9 @@ def _options(graph: Neighbourhood, types: dict[str, str]) -> dict[str, Any]:
                     "fontSize": 12,
                     "overflow": "truncate",
                     "width": 130,
+                    "minMargin": 6,
                 },
+                # Of two labels that would overlap, that of the larger symbol stays.
                 "labelLayout": {"hideOverlap": True},
                 "lineStyle": {"color": "#8a9499", "opacity": 0.55, "width": 1, "curveness": 0.08},
                 "emphasis": {"focus": "adjacency", "label": {"show": True}, "edgeLabel": {"show": True}},

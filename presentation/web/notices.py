@@ -12,7 +12,8 @@ UNEXPECTED = "Something went wrong in UNIUN itself. It has been written to the l
 
 def tell(text: str) -> None:
     """A short notice that goes by itself."""
-    ui.notify(text, position="top", classes="u-notice", attrs={"role": "status"})
+    # Without a colour of its own: Quasar's white would be the page's white in the dark.
+    ui.notify(text, position="top", classes="u-notice", textColor="notice", attrs={"role": "status"})
 
 
 def tell_error(error: BaseException) -> None:

@@ -61,6 +61,17 @@ def test_a_setting_is_kept_and_holds_at_once(server: Server, desk: Desk) -> None
     desk.complaints.clear()  # of the connection that was lost
 
 
+def test_a_notice_can_be_read_in_the_dark(desk: Desk) -> None:
+    page = desk.open("/settings")
+    page.emulate_media(color_scheme="dark")
+    page.get_by_label("Turns of background work, seconds").fill("20")
+    page.keyboard.press("Tab")
+    notice = page.locator(".q-notification").filter(has_text="Kept.")
+    assert notice.evaluate(
+        "(one) => getComputedStyle(one).color === getComputedStyle(document.body).backgroundColor"
+    )
+
+
 def test_the_theme_is_chosen_by_keyboard(desk: Desk) -> None:
     page = desk.open("/settings")
     page.get_by_role("radio", name="Dark").focus()
