@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import and_, delete, or_, update
+from sqlalchemy import and_, delete, func, or_, update
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database.columns import storable
@@ -125,6 +126,22 @@ class SqlConversationRepository:
         if any(message.state == "streaming" for message in found) and await self._some_ended():
             found = await self._database.read(read)
         return found
+
+    async def version(self, conversation_id: str) -> str:
+        def read(session: Session) -> str:
+            conversation = _known(session, conversation_id)
+            message = table(MessageRow).c
+            written = func.sum(func.length(message.content) + func.length(message.thinking))
+            states = session.connection().execute(
+                select_columns(message.state, func.count(), written)
+                .where(message.conversation_id == conversation_id)
+                .group_by(message.state)
+                .order_by(message.state)
+            )
+            head = (conversation.title, conversation.manas_id, conversation.model, conversation.leaf_id)
+            return repr((*head, [tuple(map(str, row)) for row in states]))
+
+        return await self._database.read(read)
 
     async def path(self, message_id: str) -> tuple[ChatMessage, ...]:
         def read(session: Session) -> tuple[ChatMessage, ...]:

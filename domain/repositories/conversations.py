@@ -39,6 +39,11 @@ class ConversationRepository(Protocol):
         """All branches, oldest first. `streaming` is only what a process still writes, as far as can be told here."""
         ...
 
+    async def version(self, conversation_id: str) -> str:
+        """Another one after every change to the conversation or its messages, whoever made it; much cheaper than reading
+        them. Raises `ConversationNotFound`."""
+        ...
+
     async def path(self, message_id: str) -> tuple[ChatMessage, ...]:
         """From the first message to this one. Raises `MessageNotFound`."""
         ...

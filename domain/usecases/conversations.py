@@ -60,6 +60,10 @@ class ShowConversationUseCase:
         """Those of every branch, oldest first. Raises `ConversationNotFound`."""
         return await self._conversations.messages(conversation_id)
 
+    async def version(self, conversation_id: str) -> str:
+        """Another one after every change of it. Raises `ConversationNotFound`."""
+        return await self._conversations.version(conversation_id)
+
 
 class BranchUseCase:
     """Chooses what is shown, and where the next question goes."""

@@ -115,6 +115,13 @@ class ChatController:
         """Every message on every branch, oldest first. Raises `ConversationNotFound`."""
         return await self._do.show.messages(self.conversation.id)
 
+    async def version(self) -> str:
+        """Another one after every change of the conversation that is shown, whichever program made it.
+
+        Raises `ConversationNotFound`.
+        """
+        return await self._do.show.version(self.conversation.id)
+
     async def conversations(self, text: str = "", *, limit: int = 50) -> tuple[Conversation, ...]:
         """Newest change first; those that have the text somewhere."""
         return await self._do.list_conversations(text, limit=limit)

@@ -14,6 +14,8 @@ from presentation.web.live_markdown import LiveMarkdown
 from presentation.web.markdown import html_of
 from presentation.web.shell import plain
 
+_NEAR_PX = 400
+"""A last message that grows by less than this in one step is followed by who is at its end."""
 SHOWN = 30
 """Messages that are drawn at first, and that each click on "Show earlier" adds."""
 _ENDINGS = {
@@ -39,7 +41,7 @@ class Thread:
 
     def __init__(self, actions: ThreadActions) -> None:
         self._actions = actions
-        self._rows: list[tuple[object, Element]] = []
+        self._rows: list[tuple[tuple[object, ...], Element]] = []
         self._path: Sequence[PathMessage] = ()
         self._live: LiveAnswer | None = None
         self._shown = SHOWN
@@ -82,6 +84,7 @@ class Thread:
             if key != other:
                 break
             same += 1
+        grown = same == len(rows) - 1 == len(self._rows) - 1 and rows[same][0][:1] == self._rows[same][0][:1]
         for _, element in self._rows[same:]:
             self._messages.remove(element)
         del self._rows[same:]
@@ -90,7 +93,7 @@ class Thread:
                 self._rows.append((key, draw()))
         self.greeting.set_visibility(not rows)
         if same < len(rows):
-            self._to_the_end()
+            self._to_the_end(unless_away=grown)
 
     def say(self, words: str) -> None:
         """Why nothing comes yet; nothing when empty."""
@@ -106,22 +109,24 @@ class Thread:
         self._rows.clear()
         self.show(self._path, self._live)
 
-    def _to_the_end(self) -> None:
+    def _to_the_end(self, *, unless_away: bool) -> None:
+        """`unless_away`: whoever has scrolled up to read stays there."""
+        near = f"box.scrollTop + box.clientHeight > box.scrollHeight - {_NEAR_PX}" if unless_away else "true"
         # Not the slot's page: what was clicked may just have been removed.
         self.box.client.run_javascript(
-            f"{{ const box = getHtmlElement({self.box.id}); if (box) box.scrollTop = box.scrollHeight; }}"
+            f"{{ const box = getHtmlElement({self.box.id}); if (box && {near}) box.scrollTop = box.scrollHeight; }}"
         )
 
     # -- rows
 
     def _wanted(
         self, path: Sequence[PathMessage], live: LiveAnswer | None
-    ) -> list[tuple[object, Callable[[], Element]]]:
+    ) -> list[tuple[tuple[object, ...], Callable[[], Element]]]:
         if live is not None:
             path = _up_to(path, live)
         hidden = max(0, len(path) - self._shown)
         self._earlier.set_visibility(hidden > 0)
-        rows: list[tuple[object, Callable[[], Element]]] = [
+        rows: list[tuple[tuple[object, ...], Callable[[], Element]]] = [
             (_key(shown), lambda shown=shown: self._message(shown))  # type: ignore[misc]
             for shown in path[hidden:]
         ]

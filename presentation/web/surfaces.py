@@ -81,6 +81,11 @@ class Surfaces:
         """It has been drawn, and its surface is known: from now on it counts."""
         self.heard(page, visible=True, turned_to=True)
 
+    def seen(self, page: str) -> bool:
+        """Whether somebody can look at it."""
+        state = self._pages.get(page)
+        return state is not None and state.visible and state.heard_at >= self._now() - SILENCE_S
+
     def hide(self, page: str) -> None:
         """The connection is lost: the tab was closed, or will be heard again."""
         if page in self._pages:
@@ -93,8 +98,7 @@ class Surfaces:
 
     def settle(self) -> None:
         """Tells the scheduler, if what counts has changed."""
-        alive_after = self._now() - SILENCE_S
-        seen = [page for page in self._pages.values() if page.visible and page.heard_at >= alive_after]
+        seen = [page for name, page in self._pages.items() if self.seen(name)]
         surface = max(seen, key=lambda page: page.turned_to).surface if seen else None
         if surface != self._told:
             self._told = surface

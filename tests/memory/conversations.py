@@ -67,6 +67,9 @@ class MemoryConversations:
         mine = [m for m in self._messages.values() if m.conversation_id == conversation_id]
         return tuple(sorted(mine, key=lambda m: m.created_at))
 
+    async def version(self, conversation_id: str) -> str:
+        return repr((self._known(conversation_id), await self.messages(conversation_id)))
+
     async def path(self, message_id: str) -> tuple[ChatMessage, ...]:
         path: list[ChatMessage] = []
         at: str | None = message_id

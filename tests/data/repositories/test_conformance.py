@@ -382,6 +382,35 @@ def test_conversations_are_listed_found_changed_and_deleted(run: Run) -> None:
     run(test)
 
 
+def test_every_change_gives_a_conversation_another_version(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        chats = stores.conversations
+        await chats.create(_conversation("c1", 0))
+        await chats.create(_conversation("c2", 0))
+        seen = [await chats.version("c1")]
+        half = _message("m2", "m1", 2, role="assistant", state="streaming", content="half an")
+        for message in (
+            _message("m1", None, 1),
+            half,
+            half.model_copy(update={"content": "half an answer"}),
+            half.model_copy(update={"content": "half an answer", "thinking": "hm"}),
+            half.model_copy(update={"content": "half an answer", "thinking": "hm", "state": "complete"}),
+        ):
+            await chats.put_message(message)
+            seen.append(await chats.version("c1"))
+        conversation = await chats.get("c1")
+        for change in ({"title": "Another"}, {"leaf_id": "m1"}, {"model": "tiny"}):
+            await chats.update(conversation.model_copy(update=change))
+            seen.append(await chats.version("c1"))
+        assert len(set(seen)) == len(seen)
+        await chats.put_message(_message("n1", None, 3).model_copy(update={"conversation_id": "c2"}))
+        assert await chats.version("c1") == seen[-1]
+        with pytest.raises(ConversationNotFound):
+            await chats.version("none")
+
+    run(test)
+
+
 def test_answers_that_were_cut_off_are_settled(run: Run) -> None:
     async def test(stores: Stores) -> None:
         chats = stores.conversations

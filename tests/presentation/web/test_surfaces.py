@@ -35,6 +35,18 @@ def test_a_hidden_page_is_not_looked_at() -> None:
     assert desk.told == [CHAT, (None, None), CHAT]
 
 
+def test_a_page_is_seen_while_its_browser_says_so() -> None:
+    desk = Desk()
+    assert not desk.surfaces.seen("a")
+    desk.open("a", CHAT)
+    assert desk.surfaces.seen("a")
+    desk.surfaces.heard("a", visible=False)
+    assert not desk.surfaces.seen("a")
+    desk.surfaces.heard("a", visible=True)
+    desk.now = SILENCE_S + 0.1
+    assert not desk.surfaces.seen("a")
+
+
 def test_of_two_pages_the_one_turned_to_last_counts() -> None:
     desk = Desk()
     desk.open("a", CHAT)
