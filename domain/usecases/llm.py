@@ -19,6 +19,7 @@ from domain.reasons import plain_reason
 from domain.repositories.model_store import ModelStore
 from domain.repositories.scheduler_coordinator import JobHandle, SchedulerCoordinator
 from domain.usecases.history import trim_history
+from domain.usecases.schema_limits import check_schemas
 
 HISTORY_SHARE = 0.7
 """Of the context; the rest is for the answer, and for what the estimate of tokens gets wrong."""
@@ -137,7 +138,7 @@ class GenerateOneShotUseCase:
 
 
 def checked_request(**fields: Any) -> GenerationRequest:
-    """A request, or `InvalidRequest` in one sentence."""
+    """A request, or `InvalidRequest` (also `InvalidSchema`) in one sentence."""
     try:
         request = GenerationRequest(**fields)
     except ValidationError as error:
@@ -145,6 +146,7 @@ def checked_request(**fields: Any) -> GenerationRequest:
         place = ".".join(map(str, first["loc"]))
         reason = plain_reason(first["msg"])
         raise InvalidRequest(f"The request was refused: {place + ': ' if place else ''}{reason}.") from None
+    check_schemas(request.json_schema, request.tooling)
     for text in (*(message.content for message in request.messages), request.prompt or "", *request.stop):
         try:
             text.encode()
