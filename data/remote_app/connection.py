@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,6 +15,8 @@ from domain.wire import error_from_wire
 
 SILENCE_S = 30.0
 """The server says something every two seconds."""
+GREETING_S = 3.0
+"""A server that works answers within milliseconds, however much it has to do."""
 _LOOK_S = 5.0
 _MAX_LINE_CHARACTERS = 64_000_000
 
@@ -38,6 +40,12 @@ class ServerConnection:
         self._at_once = httpx.Client(trust_env=False, timeout=_LOOK_S)
 
     async def __aenter__(self) -> Self:
+        """Raises `ServerLost` for a server that is there and says nothing, before anything is asked of it."""
+        try:
+            await self._greet()
+        except ServerLost:
+            await self.__aexit__(None, None, None)
+            raise
         return self
 
     async def __aexit__(
@@ -73,6 +81,21 @@ class ServerConnection:
             return response.json()
         except (httpx.HTTPError, OSError, ValueError) as error:
             raise self.lost() from error
+
+    async def _greet(self) -> None:
+        url, headers = self._target("/snapshot")
+        with suppress(
+            httpx.HTTPError, OSError
+        ):  # one that has ended is told of when something is asked of it
+            try:
+                await asyncio.wait_for(self._client.get(url, headers=headers), GREETING_S)
+            except (TimeoutError, httpx.TimeoutException):
+                pid = self._address.pid
+                raise ServerLost(
+                    f"The UNIUN server at {self._address.url} (process {pid}) does not answer. If it was stopped, let it go "
+                    f"on with `kill -CONT {pid}`; else end it with `kill {pid}`, or `kill -9 {pid}` if it stays. Then start "
+                    "this command again: without a server it loads the model itself."
+                ) from None
 
     def lost(self) -> ServerLost:
         """What to tell the user when the connection breaks."""

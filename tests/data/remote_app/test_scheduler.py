@@ -1,6 +1,7 @@
 """What is only true of a scheduler in another process: it may go away, and so may its users."""
 
 import asyncio
+import socket
 from pathlib import Path
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 
 from data.clock import SystemClock
 from data.presence import ServerAddress
+from data.remote_app import connection
 from data.remote_app.scheduler import RemoteScheduler
 from domain.entities.llm import LlmTaskKind, TextDelta
 from domain.entities.scheduler import TraceRecord
@@ -121,3 +123,23 @@ def test_nobody_gets_in_without_the_secret_and_no_page_ever(tmp_path: Path) -> N
                 await remote.submit(request(CHAT)).result()
 
     play("server", tmp_path, scene)
+
+
+def test_a_server_that_says_nothing_is_named_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a stopped process does: the kernel takes the connection, and nobody reads."""
+    monkeypatch.setattr(connection, "GREETING_S", 0.05)
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+            address = ServerAddress(f"http://127.0.0.1:{port}", 4711, SECRET)
+            remote = RemoteScheduler(address, lambda: address, Desk().store, SystemClock())
+            with pytest.raises(
+                ServerLost, match=rf":{port} \(process 4711\) does not answer.*kill -CONT 4711"
+            ):
+                async with remote:
+                    raise AssertionError("it was let in")
+
+    asyncio.run(main())
