@@ -67,6 +67,13 @@ def seconds(value: float) -> str:
     return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.0f} h"
 
 
+def start_words(job: JobView, in_words: Callable[[float], str] = seconds) -> str:
+    """In what time a waiting job starts. An estimate of nothing, as while a job takes longer than its like, is no time."""
+    if job.estimated_start_s < 0.5:
+        return "next" if job.position <= 1 else "soon"
+    return in_words(job.estimated_start_s)
+
+
 _After = Callable[[re.Match[str]], str]
 _REASONS: tuple[tuple[str, _After], ...] = (
     (r"chat outranks all but model switches \(flow .*\)", lambda _: "a chat comes before everything else"),

@@ -209,10 +209,8 @@ def _too_late(seconds: float, waiting: Waiting | None) -> str:
 def _comment(event: GenerationEvent) -> str:
     """For whoever reads the stream with their own eyes; clients skip comments. Other clients are not named in it."""
     match event:
-        case Waiting(position=position, estimated_start_s=None):
-            return f"queued, position {position}"
         case Waiting(position=position, estimated_start_s=seconds):
-            return f"queued, position {position}, starts in about {seconds:g} s"
+            return f"queued, position {position}" + (f", starts in about {seconds:g} s" if seconds else "")
         case Prefilling(done_tokens=done, total_tokens=total):
             return f"prefill, {done} of {total} tokens"
         case Preempted():

@@ -19,6 +19,7 @@ from presentation.scheduler_words import (
     progress_words,
     seconds,
     short_flow,
+    start_words,
     state_name,
     stay_words,
     tier_name,
@@ -159,7 +160,7 @@ def _queue(snapshot: SchedulerSnapshot, width: int, room: int) -> Iterator[Text]
             name = f"{kind_name(job.kind)} {short_flow(job.flow)}"[:name_cells]
             yield Text(
                 f"{job.position:>5} {printable(name):{name_cells}} {tier_name(job.tier)[:16]:16} "
-                f"{seconds(job.waited_s):>8} {seconds(job.estimated_start_s):>10}",
+                f"{seconds(job.waited_s):>8} {start_words(job):>10}",
                 style=_style(job.kind),
             )
     if (more := sum(snapshot.queued.values()) - shown) > 0:
@@ -180,7 +181,7 @@ def _cells(job: JobView, several: bool) -> tuple[str, ...]:
     name = printable(f"{kind_name(job.kind)} {short_flow(job.flow)}")
     on_device = job.state in ("running", "stopping")
     waited = "" if on_device else seconds(job.waited_s)
-    starts = "" if on_device else seconds(job.estimated_start_s)
+    starts = "" if on_device else start_words(job)
     tokens = str(job.tokens_done) if job.tokens_done or on_device else ""
     place = "" if on_device else str(job.position)
     model = (printable(job.model),) if several else ()

@@ -13,6 +13,7 @@ from presentation.scheduler_words import (
     progress_words,
     seconds,
     short_flow,
+    start_words,
     stay_words,
     why_now,
 )
@@ -150,7 +151,7 @@ def _job(job: JobView) -> str:
         f"<tr><td>{job.position}</td><td>{_dot(job.kind.value)}{escape(kind_name(job.kind))} "
         f'<span class="u-muted" title="{escape(job.flow)}">{escape(short_flow(job.flow))}</span>{note}</td>'
         f'<td class="s-wide">{escape(job.model)}</td><td>{_whole(job.waited_s)}</td>'
-        f"<td>{_whole(job.estimated_start_s)}</td></tr>"
+        f"<td>{start_words(job, _whole)}</td></tr>"
     )
 
 

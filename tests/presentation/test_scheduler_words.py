@@ -15,6 +15,7 @@ from presentation.scheduler_words import (
     progress_words,
     seconds,
     short_flow,
+    start_words,
 )
 from tests.data.scheduling.scenario_families import FAMILIES, scenario
 from tests.data.scheduling.test_history import played
@@ -99,3 +100,11 @@ def test_durations_and_names_are_short() -> None:
     assert kind_name("gana") == "Gana"
     assert kind_name("something") == "something"
     assert set(TIERS) == set(range(6))
+
+
+@pytest.mark.parametrize(
+    ("position", "start_s", "said"),
+    [(1, 0.0, "next"), (2, 0.04, "soon"), (1, 3.21, "3.2 s"), (4, 64.0, "64 s")],
+)
+def test_a_start_in_no_time_is_told_as_a_place(position: int, start_s: float, said: str) -> None:
+    assert start_words(job(position=position, estimated_start_s=start_s, state="queued")) == said
