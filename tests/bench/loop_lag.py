@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from domain.entities.llm import GenerationRequest
 from domain.errors import JobCancelled
 from domain.repositories.scheduler_coordinator import JobHandle
 from tests.bench import prompts
@@ -20,7 +19,7 @@ async def run(setting: Setting) -> Report:
     idle: list[float] = []
     busy: list[float] = []
     model = setting.model.name
-    backlog = 20 if setting.quick else BACKLOG
+    backlog, tokens = (20, 8) if setting.quick else (BACKLOG, 60)
     async with setting.dispatcher() as (dispatcher, _):
         for turn in range(setting.count(4)):
             idle += await _lag_during(setting, asyncio.sleep(0.2 if setting.quick else 2.0))
@@ -31,7 +30,7 @@ async def run(setting: Setting) -> Report:
 
             async def talk(first: int = 2000 * turn) -> None:
                 for number in range(first, first + setting.count(3)):
-                    await timed(setting.clock, dispatcher, _long_chat(model, number))
+                    await timed(setting.clock, dispatcher, prompts.chat(model, number, max_tokens=tokens))
 
             busy += await _lag_during(setting, talk())
             await prompts.cancel(handles)
@@ -42,10 +41,6 @@ async def run(setting: Setting) -> Report:
     )
     raw = {"backlog_jobs": len(requests), "idle_s": spread(idle), "generating_s": spread(busy)}
     return Report("loop-lag", figures, raw)
-
-
-def _long_chat(model: str, number: int) -> GenerationRequest:
-    return prompts.chat(model, number, max_tokens=60)
 
 
 async def _lag_during(setting: Setting, work: Coroutine[Any, Any, Any]) -> list[float]:

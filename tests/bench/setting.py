@@ -71,7 +71,7 @@ class Setting:
 
     def count(self, samples: int) -> int:
         """How many samples to take."""
-        return 2 if self.quick else samples
+        return 1 if self.quick else samples
 
     @asynccontextmanager
     async def dispatcher(self) -> AsyncIterator[tuple[Dispatcher, WatchedRunner]]:

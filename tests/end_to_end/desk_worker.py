@@ -8,6 +8,7 @@ import asyncio
 import os
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from itertools import count
 from multiprocessing.connection import Connection
@@ -82,7 +83,9 @@ def fast_container(folder: Path, beat: Callable[[], None]) -> DeclarativeContain
     container.runner.override(providers.Object(model(beat)))
     container.embedder.override(providers.Object(WordEmbedder()))
     container.embedding_worker.override(
-        providers.Singleton(EmbeddingWorker, container.vector_repository, container.embedder, 2)
+        providers.Singleton(
+            EmbeddingWorker, container.vector_repository, providers.Object(nullcontext(WordEmbedder()))
+        )
     )
     return container
 

@@ -11,9 +11,9 @@ from tests.end_to_end import desk_worker
 from tests.end_to_end.desk_worker import ANSWER, ECHO, MARK, TICKS
 
 KILLS = 50
-MOST_BEATS = 1_200
+MOST_BEATS = 700
 """Boundaries of the model that a life has at most."""
-SILENCE_S = 0.4
+SILENCE_S = 0.2
 """A background process without a due Gana has none, and is killed after so long."""
 PATIENCE_S = 60
 

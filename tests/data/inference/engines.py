@@ -70,17 +70,14 @@ def options(backend: str, **changes: object) -> EngineOptions:
 class Rig:
     """A runner and the event loop that it lives on, for a whole module."""
 
-    def __init__(self, kind: str, runner: InferenceRunner) -> None:
+    def __init__(self, kind: str, runner: InferenceRunner, *, slow: bool = False) -> None:
         self.kind = kind
+        self.length = 12 if slow else 30
+        """Tokens to produce: few where the engine is slow."""
         self.runner = runner
         self.loop = asyncio.Runner()
         self._jobs = 0
         self._whole: dict[tuple[str, Sampling], RunnerOutcome] = {}
-
-    @property
-    def length(self) -> int:
-        """Tokens to produce: enough for ten cuts, few where the engine is slow."""
-        return 22 if self.kind == "mlx" else 30
 
     def job(self, prompt: str = "Once upon a time, in a small house,", **fields: object) -> RunnerJob:
         self._jobs += 1
@@ -140,7 +137,9 @@ def make_rig(
     if kind == "fake":
         return Rig(kind, FakeRunner(NAMES, context_tokens=CONTEXT_TOKENS))
     assert model is not None
-    return Rig(kind, EngineRunner(Shelf(model, damaged), options(kind, **changes), SystemClock()))
+    return Rig(
+        kind, EngineRunner(Shelf(model, damaged), options(kind, **changes), SystemClock()), slow=kind == "mlx"
+    )
 
 
 def engine(rig: Rig) -> EngineRunner:

@@ -1,6 +1,7 @@
 """llama.cpp's server with two slots, and mlx_lm's, each started once and asked through a `RemoteRunner`."""
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
@@ -36,10 +37,13 @@ def real_server(kind: str, model: InstalledModel, *, slots: int = 2, port: int |
     return RealServer(kind, path.resolve(), slots=slots, port=port)
 
 
-def remote_rig(*servers: RealServer, jobs: int = 1) -> Rig:
+def remote_rig(
+    *servers: RealServer, jobs: int = 1, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> Rig:
     urls = tuple(server.url for server in servers)
     remote = RemoteModel(urls=urls, model=str(servers[0].model), jobs=jobs)
-    return Rig("remote", RemoteRunner("one", remote, SystemClock()))
+    runner = RemoteRunner("one", remote, SystemClock(), sleep=sleep)
+    return Rig("remote", runner, slow=servers[0].kind == "mlx")
 
 
 @pytest.fixture(scope="session")
