@@ -44,6 +44,16 @@ def empty(tmp_path: Path) -> FileModelStore:
     return FileModelStore(tmp_path / "models", SystemClock())
 
 
+@pytest.fixture
+def sound_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of something else: each look would start both."""
+
+    async def sound(engine: str) -> Finding:
+        return Finding(area="engine", state="ok", text=engine)
+
+    monkeypatch.setattr(health, "_engine", sound)
+
+
 def test_a_fresh_machine_has_nothing_broken(empty: FileModelStore, tmp_path: Path) -> None:
     found = findings(machine(empty, EngineOptions(), tmp_path / "not" / "there" / "yet"))
     assert [finding.area for finding in found] == [
@@ -69,6 +79,7 @@ def test_an_engine_that_is_not_installed_or_dies_at_import_is_named(
     assert chosen.mend
 
 
+@pytest.mark.usefixtures("sound_engines")
 def test_a_folder_that_cannot_be_used_is_named(empty: FileModelStore, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (folder,) = of("folder", findings(machine(empty, EngineOptions(), tmp_path / "file" / "data")))
@@ -76,9 +87,8 @@ def test_a_folder_that_cannot_be_used_is_named(empty: FileModelStore, tmp_path: 
     assert str(tmp_path / "file") in folder.text
 
 
-def test_own_files_that_are_gone_are_not_to_be_pulled(
-    empty: FileModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("sound_engines")
+def test_own_files_that_are_gone_are_not_to_be_pulled(empty: FileModelStore, tmp_path: Path) -> None:
     place = tmp_path / "models" / "models" / "mine"
     place.mkdir(parents=True)
     manifest = {
@@ -154,6 +164,7 @@ def test_a_running_engine_is_seen(model_store: FileModelStore, smollm2: Installe
     asyncio.run(scenario())
 
 
+@pytest.mark.usefixtures("sound_engines")
 def test_a_loop_that_failed_today_is_told(empty: FileModelStore, tmp_path: Path) -> None:
     loops = LoopLog(tmp_path)
     day = timedelta(days=1)
@@ -166,6 +177,7 @@ def test_a_loop_that_failed_today_is_told(empty: FileModelStore, tmp_path: Path)
     assert str(loops.path) in work.mend
 
 
+@pytest.mark.usefixtures("sound_engines")
 def test_errors_of_the_server_that_nobody_foresaw_are_told_for_a_day(
     empty: FileModelStore, tmp_path: Path
 ) -> None:

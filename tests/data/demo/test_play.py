@@ -186,7 +186,7 @@ def test_a_short_demo_on_the_real_engine(model_store: FileModelStore) -> None:
         clock,
         SchedulerConfig(),
     )
-    report = asyncio.run(demo.play("smollm2-135m", ("fifo", "uniun"), 6, lambda event: None))
+    report = asyncio.run(demo.play("smollm2-135m", ("fifo", "uniun"), 4, lambda event: None))
     assert DemoReport.model_validate_json(report.model_dump_json()) == report
     assert report.engine == "llama.cpp"
     fifo, uniun = report.runs
