@@ -6,7 +6,7 @@ from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import SetForeground
 from data.scheduling.heap import IndexedHeap
 from data.scheduling.jobs import Job
-from data.scheduling.policy import Choice
+from data.scheduling.policy import Choice, TierQueue
 from data.scheduling.residence import Residence
 from domain.entities.llm import LlmTaskKind
 
@@ -75,8 +75,19 @@ class FifoPolicy:
     def next_change(self, now: float, running: Sequence[Job], residence: Residence) -> float | None:
         return None
 
-    def order(self, jobs: list[Job], residence: Residence) -> list[Job]:
-        return sorted(jobs, key=lambda job: (self._lane(job.kind), job.arrival))
+    def order(
+        self, jobs: Sequence[Job], residence: Residence, most: int | None = None
+    ) -> dict[int, TierQueue]:
+        lanes: dict[int, list[Job]] = {}
+        groups: dict[int, dict[str, list[Job]]] = {}
+        for job in jobs:
+            lane = self._lane(job.kind)
+            lanes.setdefault(lane, []).append(job)
+            groups.setdefault(lane, {}).setdefault(job.lead.model, []).append(job)
+        return {
+            lane: TierQueue(queued[:most], list(groups[lane].values()))
+            for lane, queued in sorted(lanes.items())
+        }
 
     def share(self, now: float, spent_s: float = 0.0, jobs: Iterable[Job] = ()) -> tuple[float, bool]:
         return 0.0, False

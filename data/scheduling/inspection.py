@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from data.scheduling.jobs import Job, Phase
+from data.scheduling.policy import TierQueue
 from data.scheduling.scheduler import InferenceScheduler
 from domain.entities.llm import LlmTaskKind
 from domain.entities.scheduler import JobView, SchedulerSnapshot, SwitchView
@@ -133,19 +134,17 @@ def snapshot(
 ) -> SchedulerSnapshot:
     """The state at `now` (not before the last event); `tokens_done` has the running jobs' counts so far.
 
-    At most `most` jobs of each tier are shown; those behind are counted.
+    At most `most` jobs of each tier are put in order and shown; those behind are counted, and their time is reckoned with.
     """
     tokens_done = tokens_done or {}
     running = [
         _view(scheduler, job, now, 0, 0.0, tokens_done.get(job.id)) for job in scheduler.on_device.values()
     ]
     tiers: dict[int, list[JobView]] = {}
-    queued: Counter[int] = Counter()
-    for position, (job, start_s) in enumerate(forecast(scheduler, now), start=1):
-        tier = scheduler.policy.tier(job)
-        queued[tier] += 1
-        if queued[tier] <= most:
-            tiers.setdefault(tier, []).append(_view(scheduler, job, now, position, start_s, None))
+    waiting = queue(scheduler, most)
+    for job, position, start_s in forecast(scheduler, now, waiting):
+        view = _view(scheduler, job, now, position, start_s, None)
+        tiers.setdefault(view.tier, []).append(view)
     share, exhausted = scheduler.policy.share(now, now - scheduler.now, scheduler.on_device.values())
     kinds, flows = _vruntimes(scheduler, now)
     surface, loading = scheduler.policy.foreground, scheduler.loading
@@ -156,8 +155,8 @@ def snapshot(
         foreground=surface,
         running=running[0] if running else None,
         also_running=tuple(running[1:]),
-        tiers={tier: tuple(views) for tier, views in sorted(tiers.items())},
-        queued=dict(sorted(queued.items())),
+        tiers={tier: tuple(views) for tier, views in tiers.items()},
+        queued={tier: their.count for tier, their in waiting.items()},
         switches=tuple(SwitchView(model=s.model, force=s.force) for s in scheduler.switches),
         kind_vruntime_s=kinds,
         flow_vruntime_s=flows,
@@ -175,15 +174,22 @@ def snapshot(
     )
 
 
-def forecast(scheduler: InferenceScheduler, now: float) -> Iterator[tuple[Job, float]]:
-    """Queued jobs in the order in which they would run as things stand, and in how many seconds each would start.
+def queue(scheduler: InferenceScheduler, most: int | None = None) -> dict[int, TierQueue]:
+    """Who waits, by tier; the first `most` of each in the order in which they would run."""
+    queued = [job for job in scheduler.jobs.values() if job.phase is Phase.QUEUED]
+    return scheduler.policy.order(queued, scheduler.residence, most)
+
+
+def forecast(
+    scheduler: InferenceScheduler, now: float, waiting: Mapping[int, TierQueue]
+) -> Iterator[tuple[Job, int, float]]:
+    """The first jobs of each tier in the order in which they would run as things stand, each with its position among all
+    that wait, and in how many seconds it would start.
 
     Every job is taken to need what finished jobs of its kind needed on average, less what it has had; every model that
     is not loaded then, the usual cost of a swap. Nothing is known of jobs to come, so what ranks low starts later than
     said wherever more urgent work keeps arriving (docs/scheduler.md says how much later).
     """
-    queued = [job for job in scheduler.jobs.values() if job.phase is Phase.QUEUED]
-    ordered = scheduler.policy.order(queued, scheduler.residence)
     # When each slot is free, as far as can be guessed.
     free_s = [max(0.0, _expected(scheduler, job)) for job in scheduler.on_device.values()]
     free_s += [0.0] * (scheduler.residence.slots - len(free_s))
@@ -191,12 +197,33 @@ def forecast(scheduler: InferenceScheduler, now: float) -> Iterator[tuple[Job, f
     model = scheduler.loading.model if scheduler.loading is not None else scheduler.residence.model
     if scheduler.loading is not None:
         free_s = [max(0.0, scheduler.residence.cost(model or "") - (now - scheduler.loading.started_at))]
-    for job in ordered:
-        if job.lead.model != model:
-            model = job.lead.model
-            free_s = [max(free_s) + scheduler.residence.cost(model)]
-        yield job, free_s[0]
-        heapq.heapreplace(free_s, free_s[0] + max(0.0, _expected(scheduler, job)))
+    position, last = 0, max(waiting, default=0)
+    for tier, their in waiting.items():
+        for place, job in enumerate(their.first, start=position + 1):
+            if job.lead.model != model:
+                model = job.lead.model
+                free_s = [max(free_s) + scheduler.residence.cost(model)]
+            yield job, place, free_s[0]
+            heapq.heapreplace(free_s, free_s[0] + max(0.0, _expected(scheduler, job)))
+        position += their.count
+        if tier != last and their.count > len(their.first):
+            rest_s, model = _behind(scheduler, their, model)
+            free_s = [at + rest_s / len(free_s) for at in free_s]
+
+
+def _behind(scheduler: InferenceScheduler, their: TierQueue, model: str | None) -> tuple[float, str | None]:
+    """Seconds that those of a tier need who were not put in order, with one swap to each of their models, and the model
+    that is loaded after."""
+    shown = set(their.first)
+    seconds = 0.0
+    models: dict[str | None, None] = {model: None}
+    for group in their.groups:
+        rest = [job for job in group if job not in shown]
+        seconds += sum(max(0.0, _expected(scheduler, job)) for job in rest)
+        if rest:
+            models[rest[0].lead.model] = None
+    seconds += sum(scheduler.residence.cost(each) for each in models if each not in (None, model))
+    return seconds, next(reversed(models))
 
 
 def _vruntimes(

@@ -27,6 +27,20 @@ class Choice:
         return self.by.lead
 
 
+@dataclass(frozen=True, slots=True)
+class TierQueue:
+    """Who waits in one tier."""
+
+    first: list[Job]
+    """In the order in which they would run."""
+    groups: list[list[Job]]
+    """All of them, those that are first included; the jobs of one group are for one model."""
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.groups))
+
+
 class Policy(Protocol):
     """Live jobs, the running one included, are candidates until they end."""
 
@@ -87,8 +101,13 @@ class Policy(Protocol):
         """When the decision may change although nothing happens; none if never."""
         ...
 
-    def order(self, jobs: list[Job], residence: Residence) -> list[Job]:
-        """Queued jobs in the order in which they would run, as things stand."""
+    def order(
+        self, jobs: Sequence[Job], residence: Residence, most: int | None = None
+    ) -> dict[int, TierQueue]:
+        """Queued jobs, given in order of arrival, by tier, the best tier first, as they would run as things stand.
+
+        Only the first `most` of each tier are put in order: that costs a fraction of ordering ten thousand.
+        """
         ...
 
     def share(self, now: float, spent_s: float = 0.0, jobs: Iterable[Job] = ()) -> tuple[float, bool]:

@@ -8,15 +8,17 @@ indexed like any other; when it is chosen, its lead runs. That is priority inher
 Hoisted jobs stay in the indexes of the lower tiers too: those are looked at only when T0 and T1 are empty.
 """
 
+import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import SetForeground
 from data.scheduling.fair_pool import POOL_KINDS, FairPool
 from data.scheduling.heap import IndexedHeap
-from data.scheduling.jobs import Job
-from data.scheduling.policy import Choice
+from data.scheduling.jobs import FlowKey, Job
+from data.scheduling.policy import Choice, TierQueue
 from data.scheduling.residence import Residence
 from data.scheduling.share import ExtractShare
 from data.scheduling.turns import Served, TurnQueue
@@ -235,24 +237,52 @@ class UniunPolicy:
                 times.append(max(queue.hinted_waits.first_key()[0], residence.since) + cost)
         return min((max(t, soonest) for t in times if t > now), default=None)
 
-    def order(self, jobs: list[Job], residence: Residence) -> list[Job]:
-        turns: dict[tuple[LlmTaskKind, str], int] = {}
+    def order(
+        self, jobs: Sequence[Job], residence: Residence, most: int | None = None
+    ) -> dict[int, TierQueue]:
+        ranked = any(job.spec.rank for job in jobs)
+        if ranked:
+            jobs = sorted(jobs, key=lambda job: job.spec.rank)
+        turns: dict[FlowKey, int] = {}
+        turn: dict[Job, int] = {}
+        # What decides a tier is alike within a group, and a group is in its order already: no job is looked at closely
+        # but the first of each group and those that are shown.
+        groups: dict[tuple[object, ...], list[Job]] = {}
+        extract_seen = self._surface_kind is EXTRACT
+        for job in jobs:
+            spec = job.spec
+            kind, flow = spec.kind, spec.flow
+            turns[kind, flow] = turn[job] = turns.get((kind, flow), -1) + 1
+            if kind is EXTRACT and not (job.hinted or extract_seen):
+                flow = ""  # these go by arrival alone
+            alike = (
+                kind, flow, job.lead.model, job.hinted, job.overdue, spec.ahead, job if job.waiters else None
+            )  # fmt: skip
+            if (group := groups.get(alike)) is None:
+                groups[alike] = [job]
+            else:
+                group.append(job)
+        tiers: dict[int, list[list[Job]]] = {}
+        for group in groups.values():
+            tiers.setdefault(self.tier(group[0]), []).append(group)
 
         def key(job: Job) -> tuple[float, ...]:
-            tier = self.tier(job)
             foreign = float(tier > T1 and job.lead.model != residence.model)
             if tier <= T1:
-                return (tier, foreign, turn[job], self._served.last(job.flow_key), job.arrival)
+                return (foreign, turn[job], self._served.last(job.flow_key), job.arrival)
             if tier == T3:
-                return (tier, foreign, job.deadline or 0.0, job.arrival)
+                return (foreign, job.deadline or 0.0, job.arrival)
             if tier == T4 and job.kind in POOL_KINDS:
-                return (tier, foreign, turn[job], *self._pool.key(job))
-            return (tier, foreign, job.arrival)
+                return (foreign, turn[job], *self._pool.key(job))
+            return (foreign, job.arrival)
 
-        turn = {}
-        for job in sorted(jobs, key=lambda job: (job.spec.rank, job.arrival)):
-            turn[job] = turns[job.flow_key] = turns.get(job.flow_key, -1) + 1
-        return sorted(jobs, key=key)
+        found: dict[int, TierQueue] = {}
+        for tier, theirs in sorted(tiers.items()):
+            if ranked or tier == T3:
+                for group in theirs:
+                    group.sort(key=key)
+            found[tier] = TierQueue(list(islice(heapq.merge(*theirs, key=key), most)), theirs)
+        return found
 
     def share(self, now: float, spent_s: float = 0.0, jobs: Iterable[Job] = ()) -> tuple[float, bool]:
         kinds = [job.kind for job in jobs]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from data.scheduling.inspection import forecast
+from data.scheduling.inspection import forecast, queue
 from data.scheduling.jobs import Phase
 from data.scheduling.scheduler import InferenceScheduler
 from domain.entities.llm import Waiting
@@ -10,7 +10,7 @@ from domain.entities.llm import Waiting
 VIEW_PERIOD_S = 0.4
 """Age at which the positions told to waiting callers are computed again …"""
 VIEW_PERIOD_PER_JOB_S = 0.002
-"""… plus so much for each of them: a snapshot takes 8 µs a job, and the event loop is needed for other things."""
+"""… plus so much for each of them: a forecast of all takes some µs a job, and the event loop is needed for other things."""
 
 
 class Waits:
@@ -37,8 +37,8 @@ class Waits:
         at, views = self._views
         now = self._now()
         if now - at > VIEW_PERIOD_S + VIEW_PERIOD_PER_JOB_S * len(views) or job_id not in views:
-            order = enumerate(forecast(self._scheduler, now), start=1)
-            views = {job.id: (position, start_s) for position, (job, start_s) in order}
+            order = forecast(self._scheduler, now, queue(self._scheduler))
+            views = {job.id: (position, start_s) for job, position, start_s in order}
             self._views = (now, views)
         return views.get(job_id)
 

@@ -20,7 +20,7 @@ from presentation.web.site import Site
 
 PERIOD_S = 0.3
 SHARED_S = 0.15
-"""Pages that look within this time share one look; with thousands of jobs one costs the loop tens of milliseconds. What
+"""Pages that look within this time share one look; with thousands of jobs one costs the loop some milliseconds. What
 is shown is at most the sum of the two old, save for the time on the wire."""
 _INTRO = (
     "One language model runs on this machine and does one thing at a time. Your chats, the reading of your notes, the "
