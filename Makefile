@@ -29,8 +29,9 @@ check: $(READY)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+# Tests start many programs; where Python is told to keep no compiled modules, each compiles everything anew.
 test: check
-	@$(BIN)/python -m pytest $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(ARGS)
 
 # The mark is made last, so that an interrupted set-up is done again. pip reads dependency groups since 25.1.
 $(READY): pyproject.toml $(wildcard uv.lock)
