@@ -54,7 +54,9 @@ class MiniLm:
 
     def embed(self, text: str, step: Callable[[int], None] = lambda layer: None) -> Array:
         """(384,) of length 1; text past 256 tokens is cut. `step` is called after each layer and may raise."""
-        ids = self._tokenizer.encode(text[:MAX_CHARACTERS]).ids
+        # The tokenizer takes no half of a surrogate pair.
+        sound = text[:MAX_CHARACTERS].encode(errors="replace").decode()
+        ids = self._tokenizer.encode(sound).ids
         w = self._embeddings
         x = w["embeddings.word_embeddings.weight"][ids]
         x += w["embeddings.position_embeddings.weight"][: len(ids)]
