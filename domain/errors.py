@@ -53,16 +53,26 @@ class ScenarioError(InvalidRequest):
     """A scenario for the simulator is malformed; the message names the file, the line and the reason."""
 
 
+_QUEUES = {
+    "chat": ("questions of this conversation", "Wait for an answer, or stop one, and send it again."),
+    "extract": ("readings of this note", "It is read anyway; try again when it has been."),
+    "nataraj": ("cards of this deck", "Try again when some are written."),
+    "gana": ("runs of this Gana", "Try again when one has ended."),
+    "api": ("requests of {}", "Send more when some are answered."),
+}
+
+
 class QueueFull(UniunError):
-    """A queue limit is reached. Attributes: `limit`, `depth` (both in jobs)."""
+    """A queue limit is reached. Attributes: `limit`, `depth` (both in jobs), `flow` (`kind/flow`, none for all work)."""
 
     def __init__(self, limit: int, depth: int, flow: str | None = None) -> None:
         self.limit = limit
         self.depth = depth
         self.flow = flow
-        where = f"The queue of {flow}" if flow else "The queue"
+        kind, _, name = (flow or "").partition("/")
+        what, advice = _QUEUES.get(kind, ("jobs", "Try again when some have run."))
         super().__init__(
-            f"{where} is full: {depth} jobs wait and the limit is {limit}. Try again when some have run."
+            f"The queue is full: {depth} {what.format(name)} wait and the limit is {limit}. {advice}"
         )
 
 

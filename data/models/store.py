@@ -158,7 +158,7 @@ class FileModelStore:
                 f"{path} leads nowhere: {error}. Give an MLX folder or a .gguf file."
             ) from None
         if not path.exists():
-            raise ModelDamaged(f"{path} does not exist. Give an MLX folder or a .gguf file.")
+            raise InvalidRequest(f"{path} does not exist. Give an MLX folder or a .gguf file.")
         is_gguf = path.is_file()
         found = inspect_gguf(path) if is_gguf else inspect_mlx(path)
         manifest = Manifest(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from domain.errors import InvalidRequest, UniunError
+from domain.errors import InvalidRequest, UniunError, UnknownModel
 from domain.reasons import plain_reason
 from presentation.cli.terminal import say
 
@@ -22,7 +22,7 @@ _INTERRUPTED = 130
 
 
 def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> int:
-    """The exit status: 0 done, 1 failed, 2 asked for wrongly.
+    """The exit status: 0 done, 1 failed, 2 asked for wrongly, as by a name or an id that nothing has.
 
     An unexpected exception's traceback goes to `log_file()`, its sentence to stderr.
     """
@@ -34,7 +34,7 @@ def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> 
         sys.stdout.flush()
     except UniunError as error:
         say(str(error))
-        return BAD_USAGE if isinstance(error, InvalidRequest) else FAILED
+        return BAD_USAGE if isinstance(error, InvalidRequest | UnknownModel) else FAILED
     except typer.TyperException as error:
         say(_usage(error))
         return BAD_USAGE

@@ -155,7 +155,7 @@ def test_the_waiting_line_is_bounded() -> None:
         queue, gate = EmbeddingQueue(2, max_waiting=3), Gate()
         tasks = start(queue, gate, 5)
         await settle()
-        with pytest.raises(QueueFull, match=r"embedding lane is full: 3 jobs wait and the limit is 3"):
+        with pytest.raises(QueueFull, match=r"full: 3 jobs wait and the limit is 3"):
             await queue.run(gate.work(9))
         tasks[4].cancel()
         await settle()

@@ -99,7 +99,7 @@ def test_a_registered_file_that_changed_or_went_away_is_named(store: FileModelSt
 
 
 def test_what_cannot_be_registered(store: FileModelStore, gguf: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelDamaged, match="does not exist"):
+    with pytest.raises(InvalidRequest, match="does not exist"):
         store.register("mine", tmp_path / "nowhere")
     with pytest.raises(ModelDamaged, match=r"lacks config\.json"):
         store.register("mine", gguf.parent)

@@ -340,7 +340,7 @@ def test_a_full_queue_is_refused_with_limit_and_depth() -> None:
     async def scene(desk: Desk) -> None:
         for _ in range(4):
             desk.dispatcher.submit(request(GANA))
-        with pytest.raises(QueueFull, match="gana/f is full") as full:
+        with pytest.raises(QueueFull, match="runs of this Gana wait") as full:
             desk.dispatcher.submit(request(GANA))
         assert (full.value.limit, full.value.depth) == (4, 4)
         desk.dispatcher.submit(request(CHAT))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from domain.errors import EngineLost, PromptTooLong
+from domain.errors import EngineLost, NotFound, PromptTooLong, UniunError, UnknownModel
 from presentation.cli.app import build_app
 from presentation.cli.run import run
 from tests.fakes import fake_openers
@@ -31,6 +31,11 @@ def test_a_failure_is_one_sentence_and_1(
 ) -> None:
     assert run(failing(EngineLost("The engine died. Ask again.")), [], log_file) == 1
     assert capsys.readouterr() == ("", "uniun: The engine died. Ask again.\n")
+
+
+@pytest.mark.parametrize("kind", [UnknownModel, *NotFound.__subclasses__()])
+def test_a_name_that_nothing_has_is_2(kind: type[UniunError], log_file: Callable[[], Path]) -> None:
+    assert run(failing(kind("There is no such thing.")), [], log_file) == 2
 
 
 def test_a_wrong_request_is_2(capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]) -> None:

@@ -308,7 +308,7 @@ def test_a_full_queue_is_told_and_the_question_is_kept(slow: Server, slow_desk: 
     page.evaluate(CROWD, ["tiny", talk, 3])
     ask(page, "Say: Second.")
     banner = page.locator(".u-ending.u-banner")
-    expect(banner).to_contain_text("is full: 2 jobs wait")
+    expect(banner).to_contain_text("is full: 2 questions of this conversation wait")
     expect(page.get_by_text("Say: Second.").last).to_be_visible()
     expect(banner.get_by_role("link", name="See what waits")).to_have_attribute("href", "/scheduler")
     page.evaluate("window.crowd.abort()")
