@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import bindparam, text
 from sqlmodel import Session
 
+from data.database.columns import storable
 from data.database.rows import chunks, is_sqlite
 from data.repositories.full_text import words
 from domain.entities.note import Note
@@ -14,6 +15,14 @@ from domain.entities.note import Note
 _DOCUMENT_BYTES = 700_000
 _MAX_POSITION = 16_383
 _PLACES = 8
+_OF_MANAS = (
+    "AND EXISTS (SELECT 1 FROM note JOIN manas_note ON manas_note.note_id = note.id "
+    "WHERE note.number = {number} AND manas_note.manas_id = :manas) "
+)
+_TAGGED = (
+    "AND EXISTS (SELECT 1 FROM note JOIN note_tag ON note_tag.note_id = note.id WHERE note.number = {number} "
+    "AND (note_tag.tag = :tag OR substr(note_tag.tag, 1, {length}) = :nested)) "
+)
 
 
 def index_notes(session: Session, notes: Sequence[tuple[int, Note]]) -> None:
@@ -46,15 +55,18 @@ def unindex_notes(session: Session, numbers: Sequence[int]) -> None:
 
 
 def matches(
-    session: Session, wanted: Sequence[tuple[str, bool]], *, manas_id: str | None, limit: int
+    session: Session,
+    wanted: Sequence[tuple[str, bool]],
+    *,
+    tag: str | None = None,
+    manas_id: str | None = None,
+    limit: int,
 ) -> list[tuple[int, float]]:
     """(note number, score), best first, of the notes that have all the words. Words hold letters and digits only."""
-    scope = (
-        "AND EXISTS (SELECT 1 FROM note JOIN manas_note ON manas_note.note_id = note.id "
-        "WHERE note.number = {number} AND manas_note.manas_id = :manas)"
-        if manas_id is not None
-        else ""
-    )
+    nested = storable(f"{tag}/")
+    scope = "" if manas_id is None else _OF_MANAS
+    if tag is not None:
+        scope += _TAGGED.replace("{length}", str(len(nested)))
     if is_sqlite(session):
         query = " AND ".join(f'"{word}"{"*" if beginning else ""}' for word, beginning in wanted)
         statement = (
@@ -68,7 +80,8 @@ def matches(
             f"WHERE document @@ CAST(:query AS tsquery) {scope.format(number='note_search.number')} "
             "ORDER BY score DESC, number DESC LIMIT :limit"
         )
-    found = session.connection().execute(text(statement), {"query": query, "manas": manas_id, "limit": limit})
+    values = {"query": query, "manas": manas_id, "tag": tag, "nested": nested, "limit": limit}
+    found = session.connection().execute(text(statement), values)
     return [(int(number), float(score)) for number, score in found]
 
 

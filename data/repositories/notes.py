@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, or_
+from sqlalchemy import func, or_
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
-from sqlmodel.sql.expression import SelectOfScalar
 
-from data.database.columns import storable
 from data.database.rows import chunks, table
 from data.database.session import Database
 from data.database.tables.notes import (
     CounterRow,
     DeletedFileRow,
-    ManasNoteRow,
     NoteLinkRow,
     NoteNameRow,
     NoteRow,
@@ -23,6 +20,7 @@ from data.database.tables.notes import (
 from data.repositories.full_text import SNIPPET_REACH, query_words, snippet
 from data.repositories.note_index import matches
 from data.repositories.note_links import LinkTargets, last_component, name_key, name_keys
+from data.repositories.note_scope import within
 from data.repositories.note_writing import delete_note, write_notes
 from domain.entities.note import ImportedOrigin, Link, Note, NoteChange, NoteLine, SearchHit
 from domain.errors import NoteNotFound
@@ -107,7 +105,7 @@ class SqlNoteRepository:
         def read(session: Session) -> tuple[NoteLine, ...]:
             rows = session.connection().execute(
                 select_columns(*(table(NoteRow).c[name] for name in NoteLine.model_fields))
-                .where(*_within(tag, manas_id))
+                .where(*within(tag, manas_id))
                 .order_by(col(NoteRow.changed_at).desc(), col(NoteRow.number).desc())
                 .limit(limit)
                 .offset(offset)
@@ -117,16 +115,16 @@ class SqlNoteRepository:
         return await self._database.read(read)
 
     async def count(self, *, tag: str | None = None, manas_id: str | None = None) -> int:
-        counted = select(func.count()).select_from(NoteRow).where(*_within(tag, manas_id))
+        counted = select(func.count()).select_from(NoteRow).where(*within(tag, manas_id))
         return await self._database.read(lambda session: session.exec(counted).one())
 
     async def search(
-        self, query: str, *, manas_id: str | None = None, limit: int = 20
+        self, query: str, *, tag: str | None = None, manas_id: str | None = None, limit: int = 20
     ) -> tuple[SearchHit, ...]:
         wanted = query_words(query)
 
         def read(session: Session) -> tuple[SearchHit, ...]:
-            scores = dict(matches(session, wanted, manas_id=manas_id, limit=limit))
+            scores = dict(matches(session, wanted, tag=tag, manas_id=manas_id, limit=limit))
             found = {
                 number: (note_id, title, text)
                 for chunk in chunks(list(scores))
@@ -235,7 +233,7 @@ class SqlNoteRepository:
                 later.append(col(NoteRow.changed_at) > later_than)
             rows = session.exec(
                 select(NoteRow)
-                .where(NoteRow.source != "gana", *later, *_within(tag, manas_id))
+                .where(NoteRow.source != "gana", *later, *within(tag, manas_id))
                 .order_by(col(NoteRow.change))
                 .limit(limit)
             )
@@ -250,29 +248,13 @@ class SqlNoteRepository:
 
     async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:
         def read(session: Session) -> tuple[str, ...]:
-            return tuple(sorted(session.exec(select(NoteRow.id).where(*_within(tag, manas_id)))))
+            return tuple(sorted(session.exec(select(NoteRow.id).where(*within(tag, manas_id)))))
 
         return await self._database.read(read)
 
 
 def note_of(row: NoteRow) -> Note:
     return Note.model_validate(row.model_dump(exclude={"number", "change", "characters"}))
-
-
-def _within(tag: str | None, manas_id: str | None) -> list[ColumnElement[bool]]:
-    """Conditions on notes."""
-    conditions: list[ColumnElement[bool]] = []
-    if tag is not None:
-        nested = col(NoteTagRow.tag).startswith(storable(f"{tag}/"), autoescape=True)
-        tagged = select(NoteTagRow.note_id).where(or_(col(NoteTagRow.tag) == tag, nested))
-        conditions.append(col(NoteRow.id).in_(tagged))
-    if manas_id is not None:
-        conditions.append(col(NoteRow.id).in_(_ids_of_manas(manas_id)))
-    return conditions
-
-
-def _ids_of_manas(manas_id: str) -> SelectOfScalar[str]:
-    return select(ManasNoteRow.note_id).where(ManasNoteRow.manas_id == manas_id)
 
 
 def _resolved(session: Session, rows: Sequence[NoteLinkRow]) -> tuple[Link, ...]:

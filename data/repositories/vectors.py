@@ -7,8 +7,9 @@ from sqlmodel import Session, col, select
 
 from data.database.rows import table, upsert
 from data.database.session import Database
-from data.database.tables.notes import ManasNoteRow, NoteRow, PendingVectorRow, VectorRow
+from data.database.tables.notes import NoteRow, PendingVectorRow, VectorRow
 from data.repositories.counters import next_value
+from data.repositories.note_scope import within
 from data.repositories.vector_index import VectorIndex, packed
 
 EMBEDDED_CHARACTERS = 8_000
@@ -68,15 +69,17 @@ class SqlVectorRepository:
         return await self._database.write(write)
 
     async def nearest(
-        self, vector: Sequence[float], *, manas_id: str | None = None, limit: int = 10
+        self,
+        vector: Sequence[float],
+        *,
+        tag: str | None = None,
+        manas_id: str | None = None,
+        limit: int = 10,
     ) -> tuple[tuple[str, float], ...]:
         def read(session: Session) -> tuple[tuple[str, float], ...]:
-            within = None
-            if manas_id is not None:
-                within = set(
-                    session.exec(select(ManasNoteRow.note_id).where(ManasNoteRow.manas_id == manas_id))
-                )
+            scope = within(tag, manas_id)
+            chosen = set(session.exec(select(NoteRow.id).where(*scope))) if scope else None
             self._index.catch_up(session)
-            return self._index.nearest(vector, within=within, limit=limit)
+            return self._index.nearest(vector, within=chosen, limit=limit)
 
         return await self._database.read(read)

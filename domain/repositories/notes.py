@@ -59,9 +59,12 @@ class NoteRepository(Protocol):
         ...
 
     async def search(
-        self, query: str, *, manas_id: str | None = None, limit: int = 20
+        self, query: str, *, tag: str | None = None, manas_id: str | None = None, limit: int = 20
     ) -> tuple[SearchHit, ...]:
-        """Full text over title, tags and text; any query is harmless. Best first."""
+        """Full text over title, tags and text; any query is harmless. Best first.
+
+        With a tag, of those that have it or one nested below it.
+        """
         ...
 
     async def matching(

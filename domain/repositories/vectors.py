@@ -20,7 +20,12 @@ class VectorRepository(Protocol):
         ...
 
     async def nearest(
-        self, vector: Sequence[float], *, manas_id: str | None = None, limit: int = 10
+        self,
+        vector: Sequence[float],
+        *,
+        tag: str | None = None,
+        manas_id: str | None = None,
+        limit: int = 10,
     ) -> tuple[tuple[str, float], ...]:
-        """(note id, cosine), best first."""
+        """(note id, cosine), best first; with a tag, of those that have it or one nested below it."""
         ...

@@ -1,6 +1,7 @@
 """Finding notes by their words, by what they mean, or by both."""
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 from domain.entities.note import SearchHit, SearchMode, SearchResult, normal_tag
 from domain.errors import InvalidRequest, ModelError, QueueFull
@@ -12,9 +13,12 @@ RANK_OFFSET = 60
 """The constant of reciprocal rank fusion, as its authors chose it."""
 _POOL = 50
 """Of each list, so many are fused at least."""
-_TAGGED_POOL = 300
-"""So many are looked through for those with a tag."""
 _SNIPPET_CHARACTERS = 200
+
+
+class _Scope(TypedDict):
+    tag: str | None
+    manas_id: str | None
 
 
 class SearchNotesUseCase:
@@ -34,33 +38,29 @@ class SearchNotesUseCase:
         manas_id: str | None = None,
         limit: int = 20,
     ) -> SearchResult:
-        """Best first; with a tag, among the best few hundred. With `both`, words alone do if the embedder is not to be had; `meaning` raises its `ModelError`.
+        """Best first. With `both`, words alone do if the embedder is not to be had; `meaning` raises its `ModelError`.
 
         Raises `InvalidRequest` for an empty query.
         """
         if not query.strip():
             raise InvalidRequest("There is nothing to search for. Type a word.")
-        if tag is not None:
-            found = await self(query, mode=mode, manas_id=manas_id, limit=_TAGGED_POOL)
-            tagged = set(await self._notes.note_ids(manas_id, tag=normal_tag(tag)))
-            hits = tuple(hit for hit in found.hits if hit.note_id in tagged)
-            return found.model_copy(update={"hits": hits[:limit]})
+        scope = _Scope(tag=normal_tag(tag) if tag is not None else None, manas_id=manas_id)
         if mode == "words":
-            return SearchResult(hits=await self._notes.search(query, manas_id=manas_id, limit=limit))
+            return SearchResult(hits=await self._notes.search(query, limit=limit, **scope))
         waiting = await self._vectors.waiting_count()
         if mode == "meaning":
-            return SearchResult(hits=await self._by_meaning(query, manas_id, limit), waiting=waiting)
+            return SearchResult(hits=await self._by_meaning(query, scope, limit), waiting=waiting)
         pool = max(limit, _POOL)
-        words = await self._notes.search(query, manas_id=manas_id, limit=pool)
+        words = await self._notes.search(query, limit=pool, **scope)
         try:
-            meaning = await self._by_meaning(query, manas_id, pool)
+            meaning = await self._by_meaning(query, scope, pool)
         except (ModelError, QueueFull) as error:
             return SearchResult(hits=words[:limit], without_meaning=str(error))
         return SearchResult(hits=fuse_ranks(words, meaning)[:limit], waiting=waiting)
 
-    async def _by_meaning(self, query: str, manas_id: str | None, limit: int) -> tuple[SearchHit, ...]:
+    async def _by_meaning(self, query: str, scope: _Scope, limit: int) -> tuple[SearchHit, ...]:
         vector = await self._embedder.embed(query)
-        nearest = dict(await self._vectors.nearest(vector, manas_id=manas_id, limit=limit))
+        nearest = dict(await self._vectors.nearest(vector, limit=limit, **scope))
         return tuple(
             SearchHit(
                 note_id=note.id,

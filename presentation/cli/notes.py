@@ -92,11 +92,11 @@ async def list_notes(open_library: OpenLibrary, tag: str | None, manas: str | No
 
 
 async def search(
-    open_library: OpenLibrary, query: str, mode: SearchMode, manas: str | None, limit: int
+    open_library: OpenLibrary, query: str, mode: SearchMode, tag: str | None, manas: str | None, limit: int
 ) -> None:
     """Two lines a hit: id and title, the words around the match."""
     async with open_library() as library:
-        result = await library.notes.search(query, mode=mode, manas=manas, limit=limit)
+        result = await library.notes.search(query, mode=mode, tag=tag, manas=manas, limit=limit)
     if result.without_meaning is not None:
         say(f"only words were compared. {result.without_meaning}")
     if result.waiting:

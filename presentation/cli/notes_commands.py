@@ -149,13 +149,14 @@ def _add_finding(notes: typer.Typer, openers: Openers) -> None:
     def search(
         words: Annotated[list[str], typer.Argument(help="What to look for.")],
         mode: Annotated[Mode, typer.Option(help="Compare words, meaning, or both.")] = "words",
+        tag: TagOption = None,
         manas: ScopeOption = None,
         limit: Annotated[int, typer.Option(min=1, max=1_000)] = 20,
     ) -> None:
         """Find notes."""
         from presentation.cli.notes import search as print_hits
 
-        run_async(print_hits(openers.library, " ".join(words), mode, manas, limit))
+        run_async(print_hits(openers.library, " ".join(words), mode, tag, manas, limit))
 
     @notes.command()
     def tags() -> None:

@@ -100,11 +100,11 @@ class MemoryNotes:
         return len(self._chosen(tag, manas_id))
 
     async def search(
-        self, query: str, *, manas_id: str | None = None, limit: int = 20
+        self, query: str, *, tag: str | None = None, manas_id: str | None = None, limit: int = 20
     ) -> tuple[SearchHit, ...]:
         words = [word for word in query.lower().split() if word]
         hits: list[SearchHit] = []
-        for note in self._chosen(None, manas_id):
+        for note in self._chosen(tag, manas_id):
             text = " ".join((note.title, *note.tags, note.text)).lower()
             if words and all(word in text for word in words):
                 hits.append(

@@ -29,13 +29,18 @@ class MemoryVectors:
         return True
 
     async def nearest(
-        self, vector: Sequence[float], *, manas_id: str | None = None, limit: int = 10
+        self,
+        vector: Sequence[float],
+        *,
+        tag: str | None = None,
+        manas_id: str | None = None,
+        limit: int = 10,
     ) -> tuple[tuple[str, float], ...]:
-        allowed = self._notes.notes if manas_id is None else self._notes.members.get(manas_id, set())
+        allowed = await self._notes.note_ids(manas_id, tag=tag)
         found = [
             (note_id, _cosine(vector, other))
             for note_id, (_, other) in self.stored.items()
-            if note_id in allowed and note_id in self._notes.notes
+            if note_id in allowed
         ]
         return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit])
 

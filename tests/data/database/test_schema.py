@@ -120,9 +120,9 @@ def test_what_a_gana_has_read_by_the_clock_it_has_read_by_number(blank_url: str)
             )
         _upgrade(connection, "head")
         notes = connection.execute(text("SELECT id FROM note ORDER BY change")).scalars().all()
-        read: dict[str, int | None] = dict(
-            connection.execute(text("SELECT id, cursor FROM gana")).tuples().all()
-        )
+        read: dict[str, int | None] = {
+            row.id: row.cursor for row in connection.execute(text("SELECT id, cursor FROM gana"))
+        }
         last = connection.execute(text("SELECT value FROM counter WHERE name = 'changes'")).scalar()
     engine.dispose()
     assert notes == ["n2", "n1", "n3"]

@@ -102,6 +102,28 @@ def _stores(database: Database) -> Stores:
     )
 
 
+def test_a_tag_narrows_a_search_however_many_others_fit_better(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        many = [note(f"n{at:03}", "sea sea sea", title="Sea") for at in range(320)]
+        two = [
+            note("x", "the sea, once, and much else", tags=["a_b/deep"]),
+            note("y", "a sea", tags=["aXb/deep"]),
+        ]
+        await stores.notes.save([*many, *two])
+        for each in (*many, *two):
+            vector = (0.0, 1.0) if each.id in "xy" else (1.0, 0.0)
+            assert await stores.vectors.store(each.id, each.content_hash, vector)
+        assert [hit.note_id for hit in await stores.notes.search("sea", tag="a_b", limit=2)] == ["x"]
+        assert [hit.note_id for hit in await stores.notes.search("sea", tag="a_b/deep")] == ["x"]
+        assert await stores.notes.search("sea", tag="a_b/de") == ()
+        manas = await stores.manases.create("M")
+        assert await stores.notes.search("sea", tag="a_b", manas_id=manas.id) == ()
+        nearest = await stores.vectors.nearest((1.0, 0.0), tag="a_b", limit=2)
+        assert [note_id for note_id, _ in nearest] == ["x"]
+
+    run(test)
+
+
 def test_notes_are_listed_found_and_linked(run: Run) -> None:
     async def test(stores: Stores) -> None:
         notes = stores.notes
