@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from domain.entities.entity import Entity
-from domain.entities.knowledge import Neighbourhood, NoteReading
+from domain.entities.knowledge import Extraction, Neighbourhood, NoteReading
 from domain.entities.llm import (
     GenerationEvent,
     GenerationResult,
@@ -91,6 +91,9 @@ class ExtractKnowledgeUseCase:
             note = await self._notes.get(note_id)
         except NoteNotFound:
             return "gone"
+        if not note.text.strip():
+            # Nothing is asked about it: a model would find concepts in the title, and in nothing.
+            return await self._keep(note, Extraction())
         work = f"read/{note_id}/{note.content_hash}"
         if work in self._begun:
             return "being_read"
@@ -119,6 +122,9 @@ class ExtractKnowledgeUseCase:
             shared.callers -= 1
             if not shared.callers:
                 del self._tries[attempt]
+        return await self._keep(note, extraction)
+
+    async def _keep(self, note: Note, extraction: Extraction) -> Reading:
         stored = await self._knowledge.assert_extraction(note.id, note.content_hash, extraction)
         return "read" if stored else "changed"
 

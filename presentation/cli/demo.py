@@ -11,7 +11,7 @@ from rich.text import Text
 
 from domain.entities.demo import DemoQuantile, DemoQuantiles, DemoReport, DemoRun
 from domain.entities.llm import LlmTaskKind
-from domain.errors import InvalidRequest, UniunError
+from domain.errors import InvalidRequest, ServerLost, UniunError
 from presentation.cli.demo_view import open_view, seconds
 from presentation.cli.openers import Openers
 from presentation.cli.progress import ensure
@@ -32,12 +32,27 @@ async def demo(
     if json_file is not None:
         _check_writable(json_file)
     console = out()
+    await _tell_of_server(openers)
     installed = await ensure(openers.models(), model)
     with open_view(console) as watch:
         report = await controller.play(installed.name, chosen, window_s, watch)
     show(report, console)
     if json_file is not None:
         _write(report, json_file)
+
+
+async def _tell_of_server(openers: Openers) -> None:
+    """The demo cannot use its model: each policy is a scheduler of its own that has an engine for itself."""
+    try:
+        async with openers.servers_scheduler() as scheduler:
+            runs = scheduler is not None
+    except ServerLost:
+        runs = True
+    if runs:
+        say(
+            "a UNIUN runs here already. The demo loads the model once more, for itself, and the two take processor and "
+            "memory from each other; end the other one for figures that hold."
+        )
 
 
 def _check_writable(path: Path) -> None:

@@ -48,6 +48,22 @@ class World:
         await self.library.write(note_id, note_id.upper(), text)
 
 
+@pytest.mark.parametrize("text", ["", " \n\t\n"])
+def test_an_empty_note_is_not_asked_about_and_says_nothing_any_more(text: str) -> None:
+    world = World(said(concepts=[{"name": "Ada", "type": "person"}]))
+
+    async def scenario() -> None:
+        await world.write()
+        assert await world.extract("n1") == "read"
+        await world.write(text=text)
+        assert await world.extract("n1") == "read"
+        assert len(world.coordinator.requests) == 1
+        assert (await ShowGraphUseCase(world.library.knowledge)()).concepts == ()
+        assert await world.extract("n1") == "not_pending"
+
+    asyncio.run(scenario())
+
+
 def test_what_a_note_says_is_kept_tidied() -> None:
     world = World(
         said(
@@ -175,7 +191,7 @@ def test_what_the_note_does_not_say_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "# Only a heading", "| a | b |", "東京は日本の首都です。人が多い。", "x" * 5_000]
+    "text", ["# Only a heading", "| a | b |", "東京は日本の首都です。人が多い。", "x" * 5_000]
 )
 def test_a_note_without_a_sentence_has_a_summary_all_the_same(text: str) -> None:
     world = World(said(summary="Something else entirely."))

@@ -2,7 +2,11 @@
 
 import io
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -24,7 +28,7 @@ from domain.entities.demo import (
 )
 from domain.entities.llm import LlmTaskKind
 from domain.entities.scheduler import JobView, SchedulerSnapshot
-from domain.errors import EngineError, InvalidRequest
+from domain.errors import EngineError, InvalidRequest, ServerLost
 from presentation.cli.app import build_app
 from presentation.cli.demo import show
 from presentation.cli.demo_view import open_view
@@ -237,6 +241,23 @@ def test_a_missing_model_is_fetched() -> None:
     _, errors = demo(store=store)
     assert store.pulled == ["tiny"]
     assert "fetching the model" in errors
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_uniun_that_runs_beside_it_is_told_of(hangs: bool) -> None:
+    @asynccontextmanager
+    async def running() -> AsyncIterator[Any]:
+        if hangs:
+            raise ServerLost("It does not answer.")
+        yield object()
+
+    openers = replace(
+        fake_openers(demo=ScriptedDemo(report=report(run("uniun", 1)))), servers_scheduler=running
+    )
+    said = runner.invoke(build_app(openers), ["demo"])
+    assert said.exit_code == 0
+    assert "a UNIUN runs here already. The demo loads the model once more" in said.stderr
+    assert "runs here already" not in demo()[1]
 
 
 def test_a_failure_is_an_error() -> None:
