@@ -233,7 +233,7 @@ def test_a_full_queue_is_refused_with_limit_and_depth(where: str, tmp_path: Path
         for _ in range(4):
             desk.scheduler.submit(request(GANA))
         await desk.waiting(4)
-        with pytest.raises(QueueFull, match="gana/f is full") as full:
+        with pytest.raises(QueueFull, match="runs of this Gana wait") as full:
             await desk.scheduler.submit(request(GANA)).result()
         assert (full.value.limit, full.value.depth, full.value.flow) == (4, 4, "gana/f")
         desk.scheduler.submit(request(CHAT))
