@@ -123,7 +123,7 @@ def adjacent(
             (AssertionRow.source_id, AssertionRow.target_id),
             (AssertionRow.target_id, AssertionRow.source_id),
         ):
-            ends = select(there).where(col(here).in_(chunk))
+            ends = select(there).where(col(here).in_(chunk), col(here) != col(there))
             rows = select(ConceptRow.id, ConceptRow.note_count, ConceptRow.name).where(
                 col(ConceptRow.id).in_(ends)
             )
@@ -165,15 +165,15 @@ def _concept(row: ConceptRow, names: set[str]) -> Concept:
 def _between(session: Session, concepts: Sequence[Concept]) -> Neighbourhood:
     """These concepts, and what notes say of two of them; what most notes say first, if it is too much."""
     by_id = {concept.id: concept for concept in concepts}
-    notes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    notes: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     rows = table(AssertionRow).c
     for chunk in chunks(sorted(by_id)):
         said = select_columns(rows.source_id, rows.verb, rows.target_id, rows.note_id)
         for source, verb, target, note_id in session.connection().execute(
-            said.where(rows.source_id.in_(chunk))
+            said.where(rows.source_id.in_(chunk), rows.source_id != rows.target_id)
         ):
             if target in by_id:
-                notes[source, verb, target].append(note_id)
+                notes[source, verb, target].add(note_id)
     ranked = sorted(notes.items(), key=lambda one: (-len(one[1]), one[0]))
     return Neighbourhood(
         concepts=tuple(concepts),

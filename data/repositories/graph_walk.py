@@ -48,9 +48,12 @@ def related_notes(
 
 def relations_of(session: Session, note_ids: Sequence[str]) -> tuple[Relation, ...]:
     """See `KnowledgeRepository`."""
-    notes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for row in session.exec(select(AssertionRow).where(col(AssertionRow.note_id).in_(note_ids))):
-        notes[row.source_id, row.verb, row.target_id].append(row.note_id)
+    notes: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    said = select(AssertionRow).where(
+        col(AssertionRow.note_id).in_(note_ids), col(AssertionRow.source_id) != col(AssertionRow.target_id)
+    )
+    for row in session.exec(said):
+        notes[row.source_id, row.verb, row.target_id].add(row.note_id)
     ends = {end for source, _, target in notes for end in (source, target)}
     concepts = {
         row.id: Concept(id=row.id, name=row.name, type=row.type, note_count=row.note_count)

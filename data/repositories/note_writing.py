@@ -19,6 +19,7 @@ from data.database.tables.notes import (
     PendingVectorRow,
     VectorRow,
 )
+from data.repositories.concept_merging import refresh_named
 from data.repositories.counters import next_value
 from data.repositories.graph import withdraw
 from data.repositories.note_index import index_notes, unindex_notes
@@ -51,6 +52,7 @@ def delete_note(session: Session, note_id: str) -> bool:
         row = {"key": _file_key(origin), "origin": origin, "mark": mark or ""}
         upsert(session, DeletedFileRow, [row], key=["key"])
     withdraw(session, note_id)
+    named = _named(session, [note_id])
     unindex_notes(session, [number or 0])
     # The row stays, without its vector, for the indexes that other processes hold in memory.
     session.connection().execute(
@@ -59,6 +61,7 @@ def delete_note(session: Session, note_id: str) -> bool:
         .values(vector=None, content_hash=None, version=next_value(session, "vectors"))
     )
     session.connection().execute(delete(table(NoteRow)).where(col(NoteRow.id) == note_id))
+    refresh_named(session, {key for _, key, _ in named})
     return True
 
 
@@ -67,6 +70,7 @@ def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
     _refuse_second_import(session, notes)
     _bring_back(session, notes)
     before = _stored(session, ids)
+    named = _named(session, list(before))
     changed = [note for note in notes if before.get(note.id, ("", 0))[0] != note.content_hash]
     changes = {note_id: change for note_id, (_, change) in before.items()}
     if changed:
@@ -100,6 +104,8 @@ def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
     unindex_notes(session, [keys[note_id] or 0 for note_id in before])
     index_notes(session, [(keys[note.id] or 0, note) for note in notes])
     _queue(session, changed, extract=extract)
+    names = {(note.id, key, storable(note.title)) for note in notes for key in map(storable, name_keys(note))}
+    refresh_named(session, {key for _, key, _ in named ^ names})
 
 
 def _clear(session: Session, note_ids: Sequence[str]) -> None:
@@ -168,6 +174,14 @@ def _stored(session: Session, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
     """Note id to content hash and number of its last change."""
     rows = select(NoteRow.id, NoteRow.content_hash, NoteRow.change).where(col(NoteRow.id).in_(ids))
     return {note_id: (content_hash, change) for note_id, content_hash, change in session.exec(rows)}
+
+
+def _named(session: Session, ids: Sequence[str]) -> set[tuple[str, str, str]]:
+    """Note id, key of a name, and title."""
+    rows = select(NoteRow.id, NoteNameRow.key, NoteRow.title).join(
+        NoteNameRow, col(NoteNameRow.note_id) == col(NoteRow.id)
+    )
+    return set(session.exec(rows.where(col(NoteRow.id).in_(ids))).all()) if ids else set()
 
 
 def _row(note: Note, change: int) -> dict[str, Any]:

@@ -1,8 +1,11 @@
-"""The knowledge graph in dictionaries, merged by name without case."""
+"""The knowledge graph in dictionaries, made anew from what notes say each time that it is asked for."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
+from data.repositories.concept_names import concept_keys
+from data.repositories.note_links import name_key
 from domain.entities.knowledge import (
     Concept,
     Extraction,
@@ -96,8 +99,10 @@ class MemoryKnowledge:
     async def related_notes(
         self, names: Sequence[str], note_ids: Sequence[str], *, manas_id: str | None = None, limit: int = 10
     ) -> tuple[str, ...]:
-        called = {name.casefold() for name in names}
-        named = [concept.id for concept in self._concepts() if concept.id in called]
+        called = {key for name in names for key in concept_keys(name)}
+        named = [
+            group for name, group in self._groups().items() if not called.isdisjoint(self._keys_of(name))
+        ]
         begin = [*named, *(concept.id for concept in await self.concepts_of(note_ids))]
         around = await self.neighbours(begin, hops=2)
         naming = await self.notes_naming([concept.id for concept in around.concepts], 1_000)
@@ -105,17 +110,19 @@ class MemoryKnowledge:
         return tuple(note_id for note_id in naming if note_id in inside)[:limit]
 
     async def concepts_of(self, note_ids: Sequence[str]) -> tuple[Concept, ...]:
+        groups = self._groups()
         named = {
-            claim.name.casefold()
+            groups[name]
             for note_id in note_ids
             if note_id in self._read
-            for claim in self._read[note_id].concepts
+            for name in _types(self._read[note_id])
         }
         return tuple(concept for concept in self._concepts() if concept.id in named)
 
     async def notes_naming(self, concept_ids: Sequence[str], limit: int) -> tuple[str, ...]:
+        groups = self._groups()
         counted = {
-            note_id: sum(claim.name.casefold() in concept_ids for claim in read.concepts)
+            note_id: len({groups[name] for name in _types(read)} & set(concept_ids))
             for note_id, read in self._read.items()
         }
         naming = sorted((note_id for note_id, n in counted.items() if n), key=lambda n: (-counted[n], n))
@@ -136,7 +143,8 @@ class MemoryKnowledge:
 
     async def find_concepts(self, text: str, limit: int = 20) -> tuple[Concept, ...]:
         wanted = text.casefold()
-        return tuple(c for c in self._concepts() if wanted in c.name.casefold())[:limit]
+        found = {group for name, group in self._groups().items() if wanted in name.casefold()}
+        return tuple(c for c in self._concepts() if c.id in found)[:limit]
 
     async def graph(self, *, manas_id: str | None = None, limit: int = 500) -> Neighbourhood:
         return self._within({concept.id for concept in self._concepts()}, limit)
@@ -147,23 +155,77 @@ class MemoryKnowledge:
         relations = tuple(r for r in self._relations() if r.source.id in shown and r.target.id in shown)
         return Neighbourhood(concepts=concepts, relations=relations)
 
+    def _keys_of(self, name: str) -> set[str]:
+        """Those of the name, and that of the title of the note that has it as an alias."""
+        titles = {
+            note.title
+            for note in self._notes.notes.values()
+            if name_key(name) in (name_key(each) for each in (note.title, *note.aliases))
+        }
+        return {*concept_keys(name), *(concept_keys(min(titles))[:1] if len(titles) == 1 else ())}
+
+    def _groups(self) -> dict[str, str]:
+        """Name to the id of its concept: names that share a key are one."""
+        keys = {name: self._keys_of(name) for read in self._read.values() for name in _types(read)}
+        groups: list[set[str]] = []
+        for own in keys.values():
+            joined = [group for group in groups if group & own]
+            groups = [*(group for group in groups if not group & own), own.union(*joined)]
+        return {name: min(group) for name, own in keys.items() for group in groups if group & own}
+
     def _concepts(self) -> tuple[Concept, ...]:
-        found: dict[str, Concept] = {}
+        groups = self._groups()
+        names: dict[str, Counter[str]] = {}
+        types: dict[str, Counter[str]] = {}
+        notes: Counter[str] = Counter()
         for read in self._read.values():
-            for name, claim in {claim.name.casefold(): claim for claim in read.concepts}.items():
-                known = found.get(name) or Concept(id=name, name=claim.name, type=claim.type)
-                found[name] = known.model_copy(update={"note_count": known.note_count + 1})
-        return tuple(sorted(found.values(), key=lambda c: (-c.note_count, c.name)))
+            said = _types(read)
+            notes.update({groups[name] for name in said})
+            for name, kind in said.items():
+                names.setdefault(groups[name], Counter())[name] += 1
+                types.setdefault(groups[name], Counter())[kind] += 1
+        found = [
+            Concept(
+                id=group,
+                name=(name := min(counts, key=lambda each: (-counts[each], each))),
+                type=min(types[group], key=lambda kind: (kind == "thing", -types[group][kind], kind)),
+                aliases=_others(name, counts),
+                note_count=notes[group],
+            )
+            for group, counts in names.items()
+        ]
+        return tuple(sorted(found, key=lambda concept: (-concept.note_count, concept.name)))
 
     def _relations(self) -> tuple[Relation, ...]:
         concepts = {concept.id: concept for concept in self._concepts()}
-        found: dict[tuple[str, str, str], list[str]] = {}
+        groups = self._groups()
+        found: dict[tuple[str, str, str], set[str]] = {}
         for note_id, read in self._read.items():
             for claim in read.relations:
-                key = (claim.source.casefold(), claim.verb.casefold(), claim.target.casefold())
-                if key[0] in concepts and key[2] in concepts:
-                    found.setdefault(key, []).append(note_id)
+                source, target = groups.get(_words(claim.source)), groups.get(_words(claim.target))
+                if source is not None and target is not None and source != target:
+                    found.setdefault((source, _words(claim.verb.casefold()), target), set()).add(note_id)
         return tuple(
-            Relation(source=concepts[source], verb=verb, target=concepts[target], note_ids=tuple(ids))
+            Relation(source=concepts[source], verb=verb, target=concepts[target], note_ids=tuple(sorted(ids)))
             for (source, verb, target), ids in found.items()
         )
+
+
+def _types(read: Extraction) -> dict[str, str]:
+    """Every name that has a key, and what it is."""
+    types = {_words(claim.name): claim.type for claim in reversed(read.concepts)}
+    for claim in read.relations:
+        for end in (claim.source, claim.target):
+            types.setdefault(_words(end), "thing")
+    return {name: kind for name, kind in types.items() if concept_keys(name)}
+
+
+def _others(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The same one in other capitals is none."""
+    others = {each.casefold(): each for each in sorted(names, reverse=True)}
+    others.pop(name.casefold(), None)
+    return tuple(sorted(others.values()))
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())

@@ -46,28 +46,30 @@ class MentionRow(Row, table=True):
     )
     name: str = Field(sa_type=SafeText, primary_key=True)
     type: str = Field(sa_type=SafeText)
+    key: str = Field(sa_type=SafeText, index=True)
+    """The name as `NoteNameRow` has it."""
 
 
 class AssertionRow(Row, table=True):
-    """A note says that one concept stands in a relation to another."""
+    """A note says that one concept stands in a relation to another, in these words.
+
+    The ids are those of the concepts that the names mean at the time. Both may be the same; readers leave that out, and
+    it is seen again when the concept becomes two.
+    """
 
     __tablename__ = "assertion"
 
     note_id: str = Field(
         sa_type=SafeText, sa_column_args=[ForeignKey("note.id", ondelete="CASCADE")], primary_key=True
     )
-    source_id: str = Field(
-        sa_type=SafeText,
-        sa_column_args=[ForeignKey("concept.id", ondelete="CASCADE")],
-        primary_key=True,
-        index=True,
-    )
+    source_name: str = Field(sa_type=SafeText, primary_key=True)
     verb: str = Field(sa_type=SafeText, primary_key=True)
+    target_name: str = Field(sa_type=SafeText, primary_key=True)
+    source_id: str = Field(
+        sa_type=SafeText, sa_column_args=[ForeignKey("concept.id", ondelete="CASCADE")], index=True
+    )
     target_id: str = Field(
-        sa_type=SafeText,
-        sa_column_args=[ForeignKey("concept.id", ondelete="CASCADE")],
-        primary_key=True,
-        index=True,
+        sa_type=SafeText, sa_column_args=[ForeignKey("concept.id", ondelete="CASCADE")], index=True
     )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic import command
@@ -18,6 +19,10 @@ from data.database.schema import HEAD, MIGRATIONS
 from data.database.session import PRAGMAS, Database, sqlite_url
 from domain.errors import DatabaseError
 
+_OURS: dict[str, Any] = {
+    "include_name": lambda name, kind, _: kind != "table" or not str(name).startswith("note_search")
+}
+
 
 async def _open(url: str) -> None:
     async with Database(url):
@@ -28,14 +33,7 @@ def test_migrations_make_the_tables_that_the_program_uses(url: str) -> None:
     assert tables
     engine = create_engine(url)
     with engine.connect() as connection:
-        context = MigrationContext.configure(
-            connection,
-            opts={
-                "include_name": lambda name, kind, _: (
-                    kind != "table" or not str(name).startswith("note_search")
-                )
-            },
-        )
+        context = MigrationContext.configure(connection, opts=_OURS)
         assert compare_metadata(context, Row.metadata) == []
     engine.dispose()
 
@@ -128,6 +126,62 @@ def test_what_a_gana_has_read_by_the_clock_it_has_read_by_number(blank_url: str)
     assert notes == ["n2", "n1", "n3"]
     assert read == {"some": 2, "none": 0, "all": None}
     assert last == 3
+
+
+def test_assertions_take_the_names_of_their_note_or_it_is_read_again(blank_url: str) -> None:
+    engine = create_engine(blank_url)
+    columns = "id, source, created_at, changed_at, content_hash, characters, title, tags, aliases, links, text, change"
+    at = "2026-01-01 00:00:00"
+    with engine.begin() as connection:
+        _upgrade(connection, "0005")
+
+        def put(into: str, *rows: str) -> None:
+            for row in rows:
+                connection.execute(text(f"INSERT INTO {into} VALUES ({row})"))
+
+        for each in ("one", "two", "none", "silent"):
+            put(
+                f"note ({columns})",
+                f"'{each}', 'typed', '{at}', '{at}', 'h-{each}', 0, '', '[]', '[]', '[]', '', 0",
+            )
+        put("concept (id, name, type, note_count)", "'x', 'LLM', 'thing', 2", "'y', 'Text', 'thing', 2")
+        put(
+            "mention (note_id, concept_id, name, type)",
+            "'one', 'x', 'Écrits', 'thing'",
+            "'one', 'y', 'texts', 'thing'",
+            "'two', 'x', 'LLMs', 'thing'",
+            "'two', 'x', 'LLM', 'thing'",
+            "'two', 'y', 'Text', 'thing'",
+        )
+        put(
+            "assertion (note_id, source_id, verb, target_id)",
+            "'one', 'x', 'writes', 'y'",
+            "'one', 'y', 'is of', 'x'",
+            "'two', 'x', 'writes', 'y'",
+            "'none', 'x', 'writes', 'y'",
+        )
+        _upgrade(connection, "head")
+        names = "note_id, source_name, verb, target_name, source_id, target_id"
+        assertions = {tuple(row) for row in connection.execute(text(f"SELECT {names} FROM assertion"))}
+        keys = {tuple(row) for row in connection.execute(text("SELECT name, key FROM mention"))}
+        waiting = "SELECT note_id, content_hash, state, attempts, error FROM pending_extraction"
+        queued = {tuple(row) for row in connection.execute(text(waiting))}
+        assert compare_metadata(MigrationContext.configure(connection, opts=_OURS), Row.metadata) == []
+    engine.dispose()
+    assert assertions == {
+        ("one", "Écrits", "writes", "texts", "x", "y"),
+        ("one", "texts", "is of", "Écrits", "y", "x"),
+        ("two", "LLM", "writes", "Text", "x", "y"),
+        ("none", "LLM", "writes", "Text", "x", "y"),
+    }
+    assert keys == {
+        ("Écrits", "ecrits"),
+        ("texts", "texts"),
+        ("LLMs", "llms"),
+        ("LLM", "llm"),
+        ("Text", "text"),
+    }
+    assert queued == {(each, f"h-{each}", "waiting", 0, None) for each in ("two", "none")}
 
 
 def _upgrade(connection: Connection, revision: str) -> None:

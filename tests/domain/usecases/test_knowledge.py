@@ -183,7 +183,10 @@ def test_what_the_note_does_not_say_is_not_kept() -> None:
         await world.write(text="# Tea\n\nGreen tea is steeped in hot water. It is bitter.")
         assert await world.extract("n1") == "read"
         graph = await world.library.knowledge.graph()
-        assert {c.name for c in graph.concepts} == {"Green teas", "Green tea", "water"}
+        assert {(c.name, c.aliases) for c in graph.concepts} == {
+            ("Green tea", ("Green teas",)),
+            ("water", ()),
+        }
         assert [r.verb for r in graph.relations] == ["is steeped in"]
         assert await world.library.knowledge.summary("n1") == "Green tea is steeped in hot water."
 
