@@ -180,29 +180,6 @@ def test_a_title_joins_what_its_alias_names_while_it_is_the_title(run: Run) -> N
     run(test)
 
 
-def test_the_one_that_most_notes_name_keeps_its_id_and_no_other_takes_it(run: Run) -> None:
-    async def test(graph: Graph) -> None:
-        if graph.database is None:
-            return  # The stand-in's ids are names.
-        await graph.read("a", "LLM")
-        (before,) = await graph.knowledge.find_concepts("LLM")
-        await graph.read("joins", BOTH)
-        for at in range(3):
-            await graph.read(f"n{at}", LARGE)
-        await graph.notes.delete("joins")
-        (large,) = await graph.knowledge.find_concepts(LARGE)
-        (short,) = await graph.knowledge.find_concepts("LLM")
-        assert (large.id, large.note_count) == (before.id, 3)
-        assert (short.id != before.id, short.note_count) == (True, 1)
-        await graph.notes.delete("a")
-        await graph.read("b", "LLM")
-        (again,) = await graph.knowledge.find_concepts("LLM")
-        assert (again.id, again.note_count) == (short.id, 1)
-        assert len(await graph.names()) == 2
-
-    run(test)
-
-
 NAMES = (
     "LLM",
     "LLMs",

@@ -166,6 +166,28 @@ def test_reading_again_replaces_what_that_note_had_said_and_nothing_else(run: Ru
     run(test)
 
 
+def test_the_one_that_most_notes_name_keeps_its_id_and_no_other_takes_it(run: Run) -> None:
+    async def test(database: Database) -> None:
+        graph, large_name = Graph(database), "Large Language Model"
+        await graph.read("a", says("LLM"))
+        (before,) = await graph.knowledge.find_concepts("LLM")
+        await graph.read("joins", says("Large Language Model (LLM)"))
+        for at in range(3):
+            await graph.read(f"n{at}", says(large_name))
+        await graph.notes.delete("joins")
+        (large,) = await graph.knowledge.find_concepts(large_name)
+        (short,) = await graph.knowledge.find_concepts("LLM")
+        assert (large.id, large.note_count) == (before.id, 3)
+        assert (short.id != before.id, short.note_count) == (True, 1)
+        await graph.notes.delete("a")
+        await graph.read("b", says("LLM"))
+        (again,) = await graph.knowledge.find_concepts("LLM")
+        assert (again.id, again.note_count) == (short.id, 1)
+        assert len(await graph.names()) == 2
+
+    run(test)
+
+
 def test_what_a_model_says_may_be_odd(run: Run) -> None:
     async def test(database: Database) -> None:
         graph = Graph(database)
