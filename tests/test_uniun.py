@@ -174,7 +174,7 @@ def test_a_malformed_scenario_is_2_with_file_line_and_reason(text: str, tmp_path
 
 def test_errors_of_the_real_program(tmp_path: Path) -> None:
     absent = uniun("ask", "hello", "--model", "nonsense", home=tmp_path)
-    assert (absent.returncode, absent.stdout) == (1, "")
+    assert (absent.returncode, absent.stdout) == (2, "")
     assert "nonsense" in absent.stderr
     wrong = uniun("models", "list", home=tmp_path, UNIUN_ENGINE__BACKEND="magic")
     assert wrong.returncode == 2
@@ -190,7 +190,7 @@ def test_a_wrong_folder_is_one_sentence_and_2(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_disaster_and_notices_stay_off_stdout(closed: str, tmp_path: Path) -> None:
-    for command, status in (("ask hi -m nonsense", 1), ("ask", 2), ("ask --no-such", 2), ("--version", 0)):
+    for command, status in (("ask hi -m nonsense", 2), ("ask", 2), ("ask --no-such", 2), ("--version", 0)):
         ran = subprocess.run(
             ["sh", "-c", f'exec "{sys.executable}" -m uniun {command} {closed}'],
             stdin=subprocess.DEVNULL,

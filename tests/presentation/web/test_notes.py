@@ -280,14 +280,13 @@ def test_a_link_leads_to_its_note_or_offers_to_write_it(desk: Desk) -> None:
 
 
 def test_a_long_import_shows_how_far_it_is_and_can_be_cancelled(desk: Desk, tmp_path: Path) -> None:
-    for number in range(3_000):
+    for number in range(8_000):
         (tmp_path / f"{number}.md").write_text(f"note {number} about nothing")
-    page = desk.open("/notes/import")
+    page, elsewhere = desk.open("/notes/import"), desk.open("/notes/import")
     path = page.get_by_role("textbox", name="Path of the folder")
     path.fill(str(tmp_path))
     path.press("Enter")
-    expect(page.get_by_text("of 3,000")).to_be_visible(timeout=30_000)
-    elsewhere = desk.open("/notes/import")
+    expect(page.get_by_text("of 8,000")).to_be_visible(timeout=30_000)
     expect(elsewhere.get_by_role("progressbar", name="Import")).to_be_visible()
     elsewhere.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("heading", name="Cancelled")).to_be_visible(timeout=30_000)
