@@ -13,6 +13,11 @@ from domain.entities.knowledge import Extraction
 
 def assert_all(session: Session, note_id: str, extraction: Extraction) -> None:
     """Puts a note's assertions in the place of those that it had made."""
+    refresh(session, put_assertions(session, note_id, extraction))
+
+
+def put_assertions(session: Session, note_id: str, extraction: Extraction) -> set[str]:
+    """The same without what follows from it: returns the concepts that are to be refreshed in this transaction."""
     before = _remove(session, note_id)
     types = {_words(claim.name): claim.type for claim in reversed(extraction.concepts)}
     relations = {
@@ -54,7 +59,7 @@ def assert_all(session: Session, note_id: str, extraction: Extraction) -> None:
         ],
     )
     upsert(session, SummaryRow, [{"note_id": note_id, "summary": extraction.summary}], key=["note_id"])
-    refresh(session, before | set(concepts.values()))
+    return before | set(concepts.values())
 
 
 def withdraw(session: Session, note_id: str) -> None:

@@ -17,7 +17,8 @@ from data.identity import RandomIdentities
 from data.importing.folder import FolderImporter
 from data.markdown.parser import MarkdownNoteParser
 from data.note_changes import LocalNoteChanges
-from data.repositories.graph import assert_all
+from data.repositories.concept_merging import refresh
+from data.repositories.graph import put_assertions
 from data.repositories.knowledge import SqlKnowledgeRepository
 from data.repositories.notes import SqlNoteRepository
 from data.repositories.vectors import SqlVectorRepository
@@ -115,6 +116,7 @@ async def _fill_graph(database: Database, note_ids: Sequence[str]) -> None:
     rare = [f"{chance.choice(WORDS)} {number}" for number in range(20 + len(note_ids) // 3)]
 
     def fill(session: Session, batch: Sequence[str]) -> None:
+        touched: set[str] = set()
         for note_id in batch:
             common = [rare[min(len(rare) - 1, int(chance.paretovariate(0.5)))] for _ in range(4)]
             names = list(dict.fromkeys([*common, *chance.sample(rare, 2), chance.choice(WORDS)]))
@@ -124,7 +126,9 @@ async def _fill_graph(database: Database, note_ids: Sequence[str]) -> None:
             )
             concepts = tuple(ConceptClaim(name=name) for name in names)
             summary = f"A note about {', '.join(names)}."
-            assert_all(session, note_id, Extraction(concepts=concepts, relations=relations, summary=summary))
+            extraction = Extraction(concepts=concepts, relations=relations, summary=summary)
+            touched |= put_assertions(session, note_id, extraction)
+        refresh(session, touched)
 
     for start in range(0, len(note_ids), _BATCH):
         batch = note_ids[start : start + _BATCH]
