@@ -57,6 +57,8 @@ class ImportPage:
         self._site = site
         self._notes = site.faces.notes
         self._seen: tuple[Errand | None, int] | None = None
+        self._advance: Callable[[ImportProgress], None] | None = None
+        """Shows one more step of the import that is drawn."""
 
     def draw(self) -> None:
         with ui.element("div").classes("u-stack").props("role=status aria-live=polite") as self._state:
@@ -154,6 +156,12 @@ class ImportPage:
             return
         self._seen = seen
         running = errand is not None and errand.running
+        step = errand.step if errand is not None and running else None
+        if self._advance is not None and isinstance(step, ImportProgress):
+            # What is drawn stays, or a click on Cancel would meet a button that is gone.
+            self._advance(step)
+            return
+        self._advance = None
         self._ways.set_visibility(not running)
         self._state.clear()
         with self._state:
@@ -172,9 +180,15 @@ class ImportPage:
             with ui.element("h2"):
                 plain("Importing…")
             if isinstance(step, ImportProgress):
-                bar = ui.linear_progress(step.done / max(1, step.total), show_value=False)
-                plain(f"{step.done:,} of {step.total:,}").classes("u-number")
-                plain(step.path).classes("u-muted u-small u-ellipsis")
+                bar = ui.linear_progress(show_value=False)
+                count, path = plain("").classes("u-number"), plain("").classes("u-muted u-small u-ellipsis")
+
+                def advance(step: ImportProgress) -> None:
+                    bar.value = step.done / max(1, step.total)
+                    count.text, path.text = f"{step.done:,} of {step.total:,}", step.path
+
+                advance(step)
+                self._advance = advance
             else:
                 bar = ui.linear_progress(show_value=False).props("indeterminate")
                 plain("Looking at the files…")
