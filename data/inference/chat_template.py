@@ -1,5 +1,6 @@
 """Messages to prompt tokens: the model's own Jinja template, in a sandbox, with user text that cannot inject tokens."""
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -13,9 +14,12 @@ from data.clock import Clock
 from data.inference.backend import Vocabulary
 from domain.entities.llm import Message, Tool
 from domain.errors import InvalidRequest
+from domain.usecases.thinking import CLOSE, OPEN
+from domain.usecases.tool_calls import MISTRAL
 
 _SEAM = "\ufdd0"
 """A Unicode noncharacter: never in real text, so it can mark where tokens must not form."""
+_MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 
 
 class ChatTemplate:
@@ -69,7 +73,7 @@ class ChatTemplate:
         if message.tool_calls:
             shown["tool_calls"] = [
                 {
-                    "id": self._shield(call.id),
+                    "id": self._call_id(call.id),
                     "type": "function",
                     "function": {
                         "name": self._shield(call.name),
@@ -79,8 +83,14 @@ class ChatTemplate:
                 for call in message.tool_calls
             ]
         if message.tool_call_id is not None:
-            shown["tool_call_id"] = self._shield(message.tool_call_id)
+            shown["tool_call_id"] = self._call_id(message.tool_call_id)
         return shown
+
+    def _call_id(self, given: str) -> str:
+        """Mistral's templates refuse every other form, and any program may have given it."""
+        if MISTRAL in (self._vocabulary.template or "") and not _MISTRAL_ID.fullmatch(given):
+            return hashlib.sha256(given.encode()).hexdigest()[:9]
+        return self._shield(given)
 
     def _tool(self, tool: Tool) -> dict[str, Any]:
         return {"type": "function", "function": self._shield_all(tool.model_dump())}
@@ -99,6 +109,16 @@ class ChatTemplate:
         if self._control is None:
             return content
         return self._control.sub(lambda found: found[0][0] + _SEAM + found[0][1:], content)
+
+
+def opens_thought(parts: Sequence[str]) -> bool:
+    """Whether the template has begun the answer's thinking, as those of models do that always think."""
+    return parts[-1].rstrip().endswith(OPEN)
+
+
+def without_thought(parts: Sequence[str]) -> list[str]:
+    """The prompt with the thinking that it begins ended at once, in the way that such models know."""
+    return [*parts[:-1], f"{parts[-1].rstrip()}\n\n{CLOSE}\n\n"]
 
 
 def with_bos(ids: list[int], vocabulary: Vocabulary) -> list[int]:

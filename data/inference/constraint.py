@@ -28,11 +28,11 @@ class Grammars:
     def for_job(self, job: RunnerJob) -> "Matcher | None":
         """None when anything may be written. Raises as `matcher` does, and `InvalidRequest`."""
         if job.tooling is not None:
-            template = self._vocabulary.template or ""
+            template, control = self._vocabulary.template or "", self._vocabulary.control
             tooling, schema = job.tooling, job.json_schema
             return self._compiled(
                 lambda llguidance: llguidance.LLMatcher.grammar_from_lark(
-                    tool_grammar(tooling, template, schema, _LAYOUT)
+                    tool_grammar(tooling, template, schema, _LAYOUT, control)
                 )
             )
         return None if job.json_schema is None else self.matcher(job.json_schema)

@@ -8,6 +8,8 @@ from data.inference.sampling import REDRAW
 from data.inference.text import StopMatcher, TextDecoder
 from domain.entities.llm import FinishReason, Usage
 from domain.repositories.inference_runner import RunnerJob
+from domain.usecases.thinking import CLOSE, OPEN
+from domain.usecases.tool_calls import MARKS
 
 
 class Sequence:
@@ -23,7 +25,9 @@ class Sequence:
         vocabulary: Vocabulary,
         context_tokens: int,
         matcher: Matcher | None,
+        begun: str = "",
     ) -> None:
+        """`begun` is what the prompt has of the answer already, and whoever reads it should know."""
         self.job = job
         self.tokens = list(prompt)
         self.prompt_tokens = len(prompt)
@@ -36,6 +40,12 @@ class Sequence:
         self._decoder = TextDecoder()
         self._stops = StopMatcher(job.stop)
         self._text: list[str] = []
+        self._begun = begun
+        marks = () if job.prompt is not None else (OPEN, CLOSE, *(MARKS if job.tooling is not None else ()))
+        self._marks = {
+            vocabulary.control[mark]: mark.encode() for mark in marks if mark in vocabulary.control
+        }
+        """Control tokens that whoever reads the answer must see."""
 
     @property
     def done(self) -> int:
@@ -63,7 +73,8 @@ class Sequence:
             self.finish_reason = "stop"
             return self._show(self._stops.flush())
         self.tokens.append(token)
-        text, stopped = self._stops.feed(self._decoder.feed(self._vocabulary.piece(token)))
+        piece = self._marks.get(token) or self._vocabulary.piece(token)
+        text, stopped = self._stops.feed(self._decoder.feed(piece))
         complete = self._matcher is not None and self._matcher.consume(token)
         if stopped or complete:
             self.finish_reason = "stop"
@@ -81,6 +92,7 @@ class Sequence:
         )
 
     def _show(self, text: str) -> str:
+        text, self._begun = self._begun + text, ""
         if text:
             self._text.append(text)
         return text

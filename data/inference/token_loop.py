@@ -8,7 +8,7 @@ import numpy as np
 
 from data.clock import Clock
 from data.inference.backend import Backend, Interrupted
-from data.inference.chat_template import ChatTemplate, with_bos
+from data.inference.chat_template import ChatTemplate, opens_thought, with_bos, without_thought
 from data.inference.constraint import Grammars
 from data.inference.kv_cache import KvCache, Slot
 from data.inference.options import EngineOptions
@@ -17,6 +17,7 @@ from data.inference.sequence import Sequence
 from data.inference.tool_grammar import require_tools
 from domain.errors import EngineError, InvalidRequest, PromptTooLong, UniunError
 from domain.repositories.inference_runner import RunnerJob, RunnerOutcome
+from domain.usecases.thinking import OPEN
 
 _CHECK_EVERY_TOKENS = 32
 """And at the end of an answer. NaN in the KV state stays there, so that looking seldom finds it too; a look takes 3 ms."""
@@ -135,6 +136,7 @@ class TokenLoop:
 
     def _begin(self, job: RunnerJob, produced: list[int]) -> Sequence:
         backend, vocabulary = self._backend, self._backend.vocabulary
+        begun = ""
         if job.prompt is not None:
             parts, specials = [job.prompt], False
         else:
@@ -142,6 +144,12 @@ class TokenLoop:
             if tools:
                 require_tools(vocabulary.template)
             parts, specials = self._template.parts(job.messages, tools), True
+            if opens_thought(parts):
+                # A grammar that begins with the answer leaves no room for thinking.
+                if job.json_schema is not None or (job.tooling is not None and job.tooling.must_call):
+                    parts = without_thought(parts)
+                else:
+                    begun = OPEN
         self._refuse_too_long(parts)
         prompt = [token for part in parts for token in vocabulary.encode(part, specials)]
         prompt = with_bos(prompt, vocabulary)
@@ -150,7 +158,7 @@ class TokenLoop:
         if len(prompt) >= backend.context_tokens:
             raise PromptTooLong(len(prompt), backend.context_tokens)
         matcher = self._grammars.for_job(job)
-        sequence = Sequence(job, prompt, vocabulary, backend.context_tokens, matcher)
+        sequence = Sequence(job, prompt, vocabulary, backend.context_tokens, matcher, begun)
         for token in produced:
             sequence.accept(token)
         return sequence

@@ -59,7 +59,8 @@ class RunnerOutcome(Entity):
     finish_reason: FinishReason | None = None
     tokens_done: int
     text: str
-    """The whole text so far, over all runs of the job."""
+    """The whole text so far, over all runs of the job. A model's thinking is in it between the tags that
+    `domain.usecases.thinking` knows."""
     usage: Usage
 
 

@@ -12,6 +12,7 @@ from domain.repositories.notes import ManasRepository
 from domain.usecases.chat import citations_of, cited
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
 from domain.usecases.retrieval import RetrieveContextUseCase, context_budget
+from domain.usecases.thinking import answer_only
 
 
 class NotesAnswer(Entity):
@@ -63,6 +64,6 @@ class AskNotesUseCase:
         result = await self._generate(kind, flow, messages, model=name, on_event=on_event, **options)
         return NotesAnswer(
             result=result,
-            citations=cited(result.text, citations_of(context)),
+            citations=cited(answer_only(result.text), citations_of(context)),
             hindrance=context.hindrance,
         )

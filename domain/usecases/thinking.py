@@ -1,4 +1,8 @@
-"""Telling an answer from the thinking that some models write before it."""
+"""Telling an answer from the thinking that some models write before it.
+
+An engine's text has it between the two tags. Where a chat template opens the first one itself, so that the model only
+writes the second, the engine puts the first one before the answer.
+"""
 
 OPEN, CLOSE = "<think>", "</think>"
 
@@ -6,8 +10,8 @@ OPEN, CLOSE = "<think>", "</think>"
 class ThinkingFold:
     """Takes an answer piece by piece; a tag may be split between any two of them.
 
-    Some chat templates open the tag themselves, so that the answer begins inside: at a closing tag without an opening
-    one everything before it was thinking, and `answer` is right again from there on.
+    A server elsewhere may leave the opening tag out: at a closing tag without one everything before it was thinking,
+    and `answer` is right again from there on.
     """
 
     def __init__(self) -> None:
@@ -17,9 +21,13 @@ class ThinkingFold:
         self._opened = False
         self._held = ""
         """The end of the text so far, while it may be the beginning of a tag."""
+        self._blanks = ""
+        """The end of the thinking so far; blanks around it are left out."""
+        self._after_thought = False
+        """No answer yet: line feeds between the two are left out."""
 
     def feed(self, text: str) -> tuple[str, str]:
-        """New (answer, thinking) text; both may be empty."""
+        """New (answer, thinking) text; both may be empty. The sums do not depend on where the text was cut."""
         rest = self._held + text
         self._held = ""
         said: list[str] = []
@@ -28,19 +36,19 @@ class ThinkingFold:
             tags = (CLOSE,) if self._inside else (OPEN,) if self._opened else (OPEN, CLOSE)
             at, tag = min(((at, tag) for tag in tags if (at := rest.find(tag)) >= 0), default=(-1, ""))
             if at < 0:
-                keep = _beginning_of_tag(rest, tags)
+                keep = beginning_of_tag(rest, tags)
                 rest, self._held = rest[: len(rest) - keep], rest[len(rest) - keep :]
                 self._add(rest, said, thought)
                 break
             self._add(rest[:at], said, thought)
             if tag == CLOSE and not self._inside:
-                self.thinking, self.answer = self.answer, ""
+                self.thinking, self.answer = self.answer.strip(), ""
                 self._opened = True
             self._inside = tag == OPEN
             self._opened = self._opened or self._inside
+            self._blanks = ""
+            self._after_thought = tag == CLOSE and not self.answer
             rest = rest[at + len(tag) :]
-            if tag == CLOSE:
-                rest = rest.lstrip("\n") if not self.answer else rest
         return "".join(said), "".join(thought)
 
     def end(self) -> tuple[str, str]:
@@ -52,14 +60,18 @@ class ThinkingFold:
         return "".join(said), "".join(thought)
 
     def _add(self, text: str, said: list[str], thought: list[str]) -> None:
-        if not text:
-            return
         if self._inside:
+            whole = (self._blanks + text) if self.thinking else text.lstrip()
+            text = whole.rstrip()
+            self._blanks = whole[len(text) :]
             self.thinking += text
             thought.append(text)
-        else:
-            self.answer += text
-            said.append(text)
+            return
+        if self._after_thought:
+            text = text.lstrip("\n")
+            self._after_thought = not text
+        self.answer += text
+        said.append(text)
 
 
 def answer_only(text: str) -> str:
@@ -70,8 +82,8 @@ def answer_only(text: str) -> str:
     return fold.answer.strip()
 
 
-def _beginning_of_tag(text: str, tags: tuple[str, ...]) -> int:
-    """Length of the longest end of the text with which one of the tags begins."""
+def beginning_of_tag(text: str, tags: tuple[str, ...]) -> int:
+    """Length of the longest end of the text with which one of the tags, none of which is in it, begins."""
     longest = max(map(len, tags)) - 1
     return next(
         (n for n in range(min(longest, len(text)), 0, -1) if any(tag.startswith(text[-n:]) for tag in tags)),

@@ -1,81 +1,168 @@
 """Telling an answer from the tool calls in it.
 
-Two written forms are common. Most models write `<tool_call>{"name": …, "arguments": …}</tool_call>` (Hermes, Qwen, SmolLM3);
-others the bare object, with `arguments` or `parameters`, as the whole answer (Llama 3). The engine lets a model write
-calls in no other form than the one that its chat template shows.
+These written forms are common:
+- `<tool_call>{"name": …, "arguments": …}</tool_call>`, as often as there are calls (Hermes, Qwen, SmolLM3),
+- `[TOOL_CALLS][{"name": …, "arguments": …}, …]`, and later `[TOOL_CALLS]name[ARGS]{…}`, at the answer's end (Mistral),
+- the bare object, with `arguments` or `parameters`, or a list of them, as the whole answer, perhaps after
+  `<|python_tag|>` (Llama 3).
+
+The engine lets a model write calls in no other form than the one that its chat template shows.
 """
 
 import json
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 from domain.entities.llm import Tool, ToolCall
+from domain.usecases.thinking import beginning_of_tag
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
+MISTRAL, CALL_ID, ARGUMENTS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"
+PYTHON = "<|python_tag|>"
+MARKS = (OPEN, CLOSE, MISTRAL, CALL_ID, ARGUMENTS)
+"""What a grammar may ask for, and some vocabularies have control tokens for."""
+MAX_CALLS = 128
+"""In one answer, as many as a message may have. What would be more is text."""
+
+_TAGS = (OPEN, MISTRAL, PYTHON)
+_TAG = re.compile("|".join(map(re.escape, _TAGS)))
+_BARE = re.compile(r"\s*(\{|\[\s*\{)")
+_PERHAPS_BARE = re.compile(r"\s*(\[\s*)?")
+_NAMED = re.compile(
+    r"\[TOOL_CALLS\]\s*(?P<name>[a-zA-Z0-9_.-]{1,64})\s*(\[CALL_ID\][^\[\]]{0,200})?\[ARGS\]\s*"
+)
+_BEFORE = re.compile(rf"({_TAG.pattern})?\s*")
+_BETWEEN = re.compile(r"[\s,;]*")
 
 
 class ToolCallFold:
-    """Takes an answer piece by piece and gives the text apart from the calls. A call comes when it is complete."""
+    """Takes an answer piece by piece and gives the text apart from the calls. A call comes when it is complete.
+
+    The sums do not depend on where the answer was cut.
+    """
 
     def __init__(self, tools: Sequence[Tool], first_id: str) -> None:
         self.calls: list[ToolCall] = []
         self._names = {tool.name for tool in tools}
         self._first_id = first_id
         self._held = ""
-        self._any_text = False
+        self._searched = 0
+        """In a call that has begun: so much of what is held has no end of it."""
+        self._rest: list[str] | None = None
+        """What only the end of the answer tells to be calls or text."""
+        self._fresh = True
+        """No text since the beginning or the last call: blanks wait for what follows them."""
 
     def feed(self, text: str) -> tuple[str, list[ToolCall]]:
         """New text to show, and new calls."""
+        if self._rest is not None:
+            self._rest.append(text)
+            return "", []
         self._held += text
         before = len(self.calls)
         shown = ""
         while self._held:
-            if not self._any_text and not self.calls and self._held.lstrip().startswith("{"):
-                break  # a bare call, or an answer in JSON: the end tells
-            at = self._held.find(OPEN)
-            if at < 0:
-                keep = _beginning_of_tag(self._held)
-                shown += self._take(len(self._held) - keep)
-                break
-            shown += self._take(at)
-            end = self._held.find(CLOSE)
+            if not self._searched:
+                shown += self._up_to_a_call()
+                if not self._searched:
+                    break
+            end = self._held.find(CLOSE, self._searched)
             if end < 0:
+                self._searched = max(len(OPEN), len(self._held) - len(CLOSE) + 1)
                 break
-            call = self._call(self._held[len(OPEN) : end])
-            if call is None:
-                shown += self._take(end + len(CLOSE))
+            self._searched = 0
+            if self._called(self._held[len(OPEN) : end]):
+                self._held, self._fresh = self._held[end + len(CLOSE) :], True
             else:
-                self._held = self._held[end + len(CLOSE) :].lstrip("\n")
+                shown += self._take(end + len(CLOSE))
         return shown, self.calls[before:]
 
     def end(self) -> tuple[str, list[ToolCall]]:
-        """Nothing more comes: what was held back is a call or text."""
-        rest, self._held = self._held, ""
-        call = self._call(rest.removeprefix(OPEN)) if rest.strip() else None
-        return ("" if call else rest), ([call] if call else [])
+        """Nothing more comes: what was held back is calls or text."""
+        rest, self._held = "".join(self._rest or (self._held,)), ""
+        before = len(self.calls)
+        if self._called(rest) or (before and not rest.strip()):
+            rest = ""
+        return rest, self.calls[before:]
+
+    def _up_to_a_call(self) -> str:
+        """Text that may be shown. What is held then begins with a call of the first form, or waits."""
+        if self._fresh and not self.calls:
+            if _BARE.match(self._held):
+                self._wait_for_the_end()
+                return ""
+            if _PERHAPS_BARE.fullmatch(self._held):
+                return ""
+        tag = _TAG.search(self._held)
+        known = tag.start() if tag else len(self._held) - beginning_of_tag(self._held, _TAGS)
+        shown = ""
+        if self._held[:known].strip() or not self._fresh:
+            shown = self._take(known)
+        elif tag:
+            self._held = self._held[known:]  # blanks before a call are no answer
+        if tag and tag[0] == OPEN:
+            self._searched = len(OPEN)
+        elif tag:
+            self._wait_for_the_end()
+        return shown
+
+    def _wait_for_the_end(self) -> None:
+        self._rest, self._held = [self._held], ""
 
     def _take(self, size: int) -> str:
         text, self._held = self._held[:size], self._held[size:]
-        if not self._any_text and not text.strip():
-            return ""  # blanks before a call are no answer
-        self._any_text = True
+        self._fresh = self._fresh and not text
         return text
 
-    def _call(self, written: str) -> ToolCall | None:
+    def _called(self, written: str) -> bool:
+        """Whether it is calls and nothing else; they are then among `calls`."""
         try:
-            found: Any = json.loads(written)
+            found = [self._checked(value) for value in _values(written.strip())]
         except (ValueError, RecursionError):
-            return None
-        if not isinstance(found, dict) or found.get("name") not in self._names:
-            return None
-        arguments = found.get("arguments", found.get("parameters"))
+            return False
+        if not found or len(self.calls) + len(found) > MAX_CALLS:
+            return False
+        for name, arguments in found:
+            call_id = f"{self._first_id}-{len(self.calls)}"
+            self.calls.append(ToolCall(id=call_id, name=name, arguments=arguments))
+        return True
+
+    def _checked(self, value: Any) -> tuple[str, dict[str, Any]]:
+        """Raises `ValueError` for what is no call of one of the tools."""
+        name = value.get("name") if isinstance(value, dict) else None
+        if not isinstance(name, str) or name not in self._names:
+            raise ValueError("it names no tool")
+        arguments = value.get("arguments", value.get("parameters"))
+        if isinstance(arguments, str):
+            arguments = _DECODER.decode(arguments)
         if not isinstance(arguments, dict):
-            return None
-        call = ToolCall(id=f"{self._first_id}-{len(self.calls)}", name=found["name"], arguments=arguments)
-        self.calls.append(call)
-        return call
+            raise ValueError("the arguments are no object")
+        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()  # what cannot be told is no call
+        return name, arguments
 
 
-def _beginning_of_tag(text: str) -> int:
-    """Length of the longest end of the text with which the tag begins."""
-    return next((n for n in range(min(len(OPEN) - 1, len(text)), 0, -1) if OPEN.startswith(text[-n:])), 0)
+def _values(text: str) -> Iterator[Any]:
+    """What may be calls, one after another. Raises `ValueError`, `RecursionError`."""
+    at = 0
+    while at < len(text):
+        named = _NAMED.match(text, at)
+        before = named or _BEFORE.match(text, at)
+        assert before is not None
+        value, at = _DECODER.raw_decode(text, before.end())
+        if named:
+            yield {"name": named["name"], "arguments": value}
+        elif isinstance(value, list):
+            yield from value
+        else:
+            yield value
+        between = _BETWEEN.match(text, at)
+        assert between is not None
+        at = between.end()
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

@@ -143,7 +143,7 @@ class ChatAnswer:
             calls = split.calls
         message = MessageOut(
             content=said if said or not calls else None,
-            reasoning_content=fold.thinking.strip() or None,
+            reasoning_content=fold.thinking or None,
             tool_calls=[tool_call_out(call) for call in calls] or None,
         )
         choice = ChatChoice(message=message, finish_reason="tool_calls" if calls else result.finish_reason)

@@ -13,6 +13,7 @@ from typing import Any
 from domain.entities.conversation import Citation
 from domain.entities.llm import GenerationEvent, GenerationResult, LlmTaskKind, Sampling, TextDelta
 from domain.errors import InvalidRequest, InvalidSchema, UniunError
+from domain.usecases.thinking import ThinkingFold
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.terminal import read_piped, say, write
@@ -40,24 +41,31 @@ class Question:
 async def ask(
     open_controllers: Callable[[], AbstractAsyncContextManager[Controllers]], question: Question
 ) -> None:
-    """Streams the answer to stdout; what else there is to say goes to stderr."""
+    """Streams the answer, without the thinking before it, to stdout; what else there is to say goes to stderr."""
     text = read_question(question.text)
     schema = read_schema(question.schema) if question.schema is not None else None
+    fold = ThinkingFold()
     async with open_controllers() as controllers:
         model = await ensure(controllers.models, question.model)
         with WaitingLine(f"waiting for {model.name}") as waiting:
 
             def show(event: GenerationEvent) -> None:
-                if isinstance(event, TextDelta):
-                    waiting.close()
-                    write(event.text)
-                else:
+                if not isinstance(event, TextDelta):
                     waiting.tell(event)
+                    return
+                said, thought = fold.feed(event.text)
+                if said:
+                    waiting.close()
+                    write(said)
+                elif thought:
+                    waiting.show("thinking")
 
             result, after = await _answer(controllers, question, text, model.name, schema, show)
-    if not result.text.endswith("\n"):
+            waiting.close()
+            write(fold.end()[0])
+    if not fold.answer.endswith("\n"):
         write("\n")
-    if schema is not None and not _is_json(result.text):
+    if schema is not None and not _is_json(fold.answer):
         raise UniunError(
             f"The answer is not complete JSON: it ended after {result.usage.completion_tokens} tokens. "
             f"Ask again with a higher --max-tokens; it was {question.max_tokens}."

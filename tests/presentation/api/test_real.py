@@ -15,7 +15,7 @@ import pytest
 
 from domain.entities.models import InstalledModel
 from tests.conftest import TEST_STORE
-from tests.presentation.api.tool_model import with_tools
+from tests.presentation.api.tool_model import HERMES, MISTRAL, THINKING, with_template
 
 pytestmark = pytest.mark.model
 ROOT = Path(__file__).resolve().parents[3]
@@ -42,7 +42,7 @@ TIME: Any = {"type": "function", "function": {"name": "get_time"}}
 
 @pytest.fixture(scope="module")
 def url(smollm2: InstalledModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server on a free port with two models: the default one, and the same with tools in its template."""
+    """A server on a free port with the default model, and with the same under other chat templates."""
     data = tmp_path_factory.mktemp("data")
     (data / "models").mkdir()
     (data / "models" / smollm2.name).symlink_to(TEST_STORE / "models" / smollm2.name)
@@ -50,9 +50,10 @@ def url(smollm2: InstalledModel, tmp_path_factory: pytest.TempPathFactory) -> It
     (data / "embedders").symlink_to(TEST_STORE / "embedders")
     environment = {**os.environ, "UNIUN_DATA_DIR": str(data), "UNIUN_LOG_DIR": str(data / "log")}
     assert smollm2.gguf_path is not None
-    tools = with_tools(smollm2.gguf_path, data / "tools.gguf")
     program = [sys.executable, "-m", "uniun"]
-    subprocess.run([*program, "models", "add", "tools", str(tools)], cwd=ROOT, env=environment, check=True)
+    for name, template in (("tools", HERMES), ("mistral", MISTRAL), ("thinking", THINKING)):
+        path = with_template(smollm2.gguf_path, template, data / f"{name}.gguf")
+        subprocess.run([*program, "models", "add", name, str(path)], cwd=ROOT, env=environment, check=True)
     server = subprocess.Popen(
         [*program, "serve", "--port", "0"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
     )
@@ -70,7 +71,8 @@ def client(url: str) -> Iterator[openai.OpenAI]:
 
 
 def test_every_endpoint_gives_what_the_client_expects(client: openai.OpenAI) -> None:
-    assert {model.id for model in client.models.list()} == {"smollm2-135m", "tools", "all-minilm-l6-v2"}
+    names = {"smollm2-135m", "tools", "mistral", "thinking", "all-minilm-l6-v2"}
+    assert {model.id for model in client.models.list()} == names
     assert client.models.retrieve("smollm2-135m").object == "model"
     whole = client.chat.completions.create(model="smollm2-135m", messages=HELLO, max_tokens=20)
     assert whole.choices[0].message.content
@@ -144,13 +146,16 @@ def test_an_answer_obeys_its_schema(client: openai.OpenAI) -> None:
         )
 
 
+@pytest.mark.parametrize("model", ["tools", "mistral"])
 @pytest.mark.parametrize(
     ("choice", "stream"),
     [("required", False), ({"type": "function", "function": {"name": "get_weather"}}, True)],
 )
-def test_a_small_model_too_gives_calls_that_parse(client: openai.OpenAI, choice: Any, stream: bool) -> None:
+def test_a_small_model_too_gives_calls_that_parse(
+    client: openai.OpenAI, model: str, choice: Any, stream: bool
+) -> None:
     wanted: dict[str, Any] = {
-        "model": "tools",
+        "model": model,
         "messages": [{"role": "user", "content": "Use get_weather for Paris."}],
         "tools": [TIME, WEATHER],
         "tool_choice": choice,
@@ -175,9 +180,29 @@ def test_a_small_model_too_gives_calls_that_parse(client: openai.OpenAI, choice:
         exclude_none=True, include={"role", "content", "tool_calls"}
     )
     after = client.chat.completions.create(
-        model="tools", messages=[*wanted["messages"], said, told], max_tokens=5
+        model=model, messages=[*wanted["messages"], said, told], max_tokens=5
     )
     assert after.choices[0].message.content
+
+
+def test_a_model_whose_template_begins_the_thinking_thinks_apart(client: openai.OpenAI) -> None:
+    asked: Any = {
+        "model": "thinking",
+        "messages": [{"role": "user", "content": "Are you well?"}],
+        "max_tokens": 40,
+    }
+    whole = client.chat.completions.create(**asked).choices[0]
+    assert whole.message.model_extra == {"reasoning_content": "I am fine."}
+    assert (whole.message.content or "").endswith(", very well.")
+    thought = said = ""
+    with client.chat.completions.create(**asked, stream=True) as stream:
+        for chunk in stream:
+            thought += (chunk.choices[0].delta.model_extra or {}).get("reasoning_content", "")
+            said += chunk.choices[0].delta.content or ""
+    assert (thought, said) == ("I am fine.", whole.message.content)
+    structured = client.chat.completions.create(**asked, response_format={"type": "json_object"}).choices[0]
+    assert (structured.message.content or "").startswith("{")
+    assert structured.message.model_extra == {}
 
 
 def test_with_auto_it_may_also_just_answer(client: openai.OpenAI) -> None:

@@ -45,6 +45,12 @@ def test_only_the_answer_is_on_stdout() -> None:
     assert request.sampling.seed == 7
 
 
+def test_what_is_thought_before_it_is_not_on_stdout() -> None:
+    coordinator = ScriptedCoordinator(answer("<thi", "nk>Six times ", "seven.</think>\n\n", "42", "."))
+    result = runner.invoke(build_app(fake_openers(coordinator)), ["ask", "What?"])
+    assert (result.stdout, result.stderr) == ("42.\n", "")
+
+
 def test_kind_schema_and_limits_are_handed_on(tmp_path: Path) -> None:
     schema = tmp_path / "schema.json"
     schema.write_text('{"type": "object"}')

@@ -1,0 +1,103 @@
+"""A chat template may begin the thinking of an answer: then the answer's text says so."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from data.clock import SystemClock
+from data.inference.options import EngineOptions
+from data.inference.token_loop import TokenLoop
+from domain.repositories.inference_runner import RunnerJob, RunnerOutcome
+from domain.usecases.thinking import ThinkingFold
+from tests.data.inference.engines import chat
+from tests.data.inference.test_token_loop import TEMPLATE, Bytes
+
+TEMPLATES = [f"{TEMPLATE}<think>\n", f"{TEMPLATE}<think>", f"{TEMPLATE}{{% if add_generation_prompt %}}<think>\n\n{{% endif %}}"]  # fmt: skip
+CLOSED = 255
+
+
+class Thinker(Bytes):
+    """It writes `abab…` and at the fourth token ends its thinking with a control token."""
+
+    def __init__(self, template: str) -> None:
+        super().__init__()
+        control = {"</think>": CLOSED}
+        self.vocabulary = replace(self.vocabulary, template=template, control=control)
+
+    def piece(self, token: int) -> bytes:
+        return b"" if token == CLOSED else super().piece(token)
+
+    def sample(self, sampling: object, position: int) -> int:
+        return CLOSED if position == 3 else int(self.row.argmax())
+
+
+def job(**fields: object) -> RunnerJob:
+    given = {"id": "j", "cache_key": "j", "messages": chat("hi"), "max_tokens": 6} | fields
+    return RunnerJob.model_validate(given)
+
+
+def run(
+    template: str, job: RunnerJob, stop_after: int | None = None, produced: Sequence[int] = ()
+) -> tuple[RunnerOutcome, str, list[int]]:
+    """The outcome, the streamed text and all tokens produced, by an engine that has only those given."""
+    loop = TokenLoop(Thinker(template), EngineOptions(), SystemClock())
+    streamed: list[str] = []
+    tokens = list(produced)
+
+    def at_boundary(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None:
+        streamed.append(text)
+        tokens.extend([token] if token is not None else [])
+
+    outcome = loop.run(job, list(produced), at_boundary, lambda: len(tokens) == stop_after)
+    return outcome, "".join(streamed), tokens
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_the_text_begins_with_the_tag_that_the_template_wrote(template: str) -> None:
+    outcome, streamed, _ = run(template, job())
+    assert outcome.text == streamed
+    assert outcome.text.startswith("<think>a")
+    fold = ThinkingFold()
+    fold.feed(outcome.text)
+    fold.end()
+    assert (fold.thinking, fold.answer) == (outcome.text[7:10], outcome.text[18:])
+    assert len(fold.answer) == 2
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, f"{TEMPLATE}<think>\n\n</think>\n\n", f"<think>{TEMPLATE}"])
+def test_other_templates_begin_no_thinking(template: str) -> None:
+    outcome, streamed, _ = run(template, job())
+    assert outcome.text == streamed
+    assert not outcome.text.startswith("<think>")
+
+
+def test_a_raw_prompt_is_continued_as_it_is() -> None:
+    outcome, _, _ = run(TEMPLATES[0], job(messages=(), prompt="<think>\n"))
+    assert "think" not in outcome.text
+
+
+def test_the_tag_is_there_once_however_often_the_job_is_resumed() -> None:
+    whole, _, _ = run(TEMPLATES[0], job())
+    for stop_after in range(6):
+        stopped, streamed, produced = run(TEMPLATES[0], job(), stop_after)
+        assert stopped.status == "stopped"
+        resumed, more, _ = run(TEMPLATES[0], job(), produced=produced)
+        assert resumed.text == streamed + more == whole.text
+
+
+def test_a_structured_answer_is_written_without_thinking() -> None:
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    backend = Thinker(TEMPLATES[0])
+    loop = TokenLoop(backend, EngineOptions(), SystemClock())
+    seen: list[str] = []
+    encode = backend.vocabulary.encode
+
+    def watched(text: str, specials: bool) -> list[int]:
+        seen.append(text)
+        return encode(text, specials)
+
+    loop._backend.vocabulary = replace(backend.vocabulary, encode=watched)
+    outcome = loop.run(job(json_schema=schema), [], lambda *boundary: None, lambda: False)
+    assert seen[0] == "hi<think>\n\n</think>\n\n"
+    assert outcome.text == "{}"
