@@ -14,6 +14,7 @@ from pathlib import Path
 from playwright.async_api import Browser, Page, async_playwright
 from playwright.async_api import TimeoutError as TooLate
 
+from data.clock import Clock
 from data.settings import Settings
 from domain.entities.conversation import ChatMessage, Conversation
 from tests.bench.figures import Figure, Report, at_most, median, percentile, spread
@@ -24,8 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTES, CONVERSATIONS, MESSAGES = 5000, 200, 40
 PAGES = ("/", "/c/talk-0", "/notes")
 TABS = 3
-STORY_S = 20
-"""So much of an answer is enough to see how late the loop wakes up."""
+STORIES_S = 20
+"""So many seconds of answers that grow are enough to see how late the loop wakes up; on a fast machine, several answers."""
+MOST_STORIES = 20
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 WATCH = """() => { window.late = []; let seen = '';
     new MutationObserver(() => requestAnimationFrame(() => {
@@ -51,18 +53,24 @@ async def run(setting: Setting) -> Report:
                 paints = {path: await _paints(browser, base + path, setting.count(7)) for path in PAGES}
                 late = await _token_to_screen(browser, base)
             async with _server(data_dir, "model") as base:
-                await _three_tabs(browser, base)
+                grew = await _three_tabs(browser, base, setting.clock, 1 if setting.quick else STORIES_S)
             await browser.close()
-        lags = [float(line) for line in (data_dir / "lags").read_text(encoding="utf-8").split()]
+        lags = _lags(data_dir / "lags")
+    writing = [late for at, late in lags if any(begin <= at < end for begin, end in grew)]
     figures = (
         *(
             Figure(f"first paint of {path}, {notes} notes", median(times), "ms", at_most(1000))
             for path, times in paints.items()
         ),
         Figure("token to screen, p95", percentile(late, 95), "ms", at_most(50)),
-        Figure(f"late wake-up, {TABS} tabs, p99", 1000 * percentile(lags, 99), "ms", at_most(20)),
+        Figure(f"late wake-up, {TABS} tabs, p99", 1000 * percentile(writing, 99), "ms", at_most(20)),
     )
-    raw = {"paint_ms": paints, "token_to_screen_ms": spread(late), "late_wake_up_s": spread(lags)}
+    raw = {
+        "paint_ms": paints,
+        "token_to_screen_ms": spread(late),
+        "late_wake_up_s": spread(writing),
+        "late_wake_up_from_the_start_of_the_server_on_s": spread([late for _, late in lags]),
+    }
     return Report("web-pages", figures, raw)
 
 
@@ -139,6 +147,12 @@ async def _answers(port: int) -> None:
     raise RuntimeError("the server does not start")
 
 
+def _lags(file: Path) -> list[tuple[float, float]]:
+    """When the server's loop should have woken up, and how late it did; seconds."""
+    pairs = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
+    return [(float(at), float(late)) for at, late in pairs]
+
+
 async def _paints(browser: Browser, url: str, times: int) -> list[float]:
     """Milliseconds; the first visit fills the browser's cache and is left out."""
     context = await browser.new_context()
@@ -165,7 +179,9 @@ async def _token_to_screen(browser: Browser, base: str) -> list[float]:
     return late
 
 
-async def _three_tabs(browser: Browser, base: str) -> None:
+async def _three_tabs(browser: Browser, base: str, clock: Clock, seconds: float) -> list[tuple[float, float]]:
+    """Answers one after the other until they have grown for so long. From when to when each did, without the first words:
+    starting the server and drawing the pages is not what is asked for here."""
     pages = [await browser.new_page()]
     await pages[0].goto(base)
     await pages[0].wait_for_function("window.did_handshake === true")
@@ -174,14 +190,23 @@ async def _three_tabs(browser: Browser, base: str) -> None:
         pages.append(await browser.new_page())
         await pages[-1].goto(pages[0].url)
         await pages[-1].wait_for_function("window.did_handshake === true")
-    await _begin(pages[0], "Tell a long story of that mill.")
-    await pages[0].locator(".u-growing .u-prose").filter(has_text=" ").wait_for(timeout=300_000)
-    try:
-        await pages[0].get_by_role("button", name="Send").wait_for(timeout=STORY_S * 1000)
-    except TooLate:
-        await pages[0].get_by_role("button", name="Stop the answer").click()
+    grew: list[tuple[float, float]] = []
+    left = seconds
+    while left > 0 and len(grew) < MOST_STORIES:
+        await _begin(pages[0], "Tell a long story of that mill.")
+        await pages[0].locator(".u-growing .u-prose").filter(has_text=" ").wait_for(timeout=300_000)
+        begin = clock.monotonic()
+        try:
+            await pages[0].get_by_role("button", name="Send").wait_for(timeout=left * 1000)
+            end = clock.monotonic()
+        except TooLate:
+            end = clock.monotonic()
+            await pages[0].get_by_role("button", name="Stop the answer").click()
+        grew.append((begin, end))
+        left -= end - begin
     for page in pages:
         await page.close()
+    return grew
 
 
 async def _ask(page: Page, text: str) -> None:

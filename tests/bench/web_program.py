@@ -1,7 +1,7 @@
 """The served app for `web_pages`: `web_program.py PORT LAGS clock|model`.
 
 With `clock` every token is the time at which it was made, 40 a second. How late the event loop woke up goes to the file
-LAGS at the end, a number of seconds a line.
+LAGS at the end: on each line when it should have, by the monotonic clock that all programs share, and the seconds.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ def _over(build: Callable[..., DeclarativeContainer]) -> Callable[..., Declarati
     return built
 
 
-async def main(port: int, engine: str, late: list[float]) -> None:
+async def main(port: int, engine: str, late: list[tuple[float, float]]) -> None:
     if engine == "clock":
         uniun.build_container = _over(uniun.build_container)
     sampler = asyncio.ensure_future(_sample(late))
@@ -64,17 +64,17 @@ async def main(port: int, engine: str, late: list[float]) -> None:
         sampler.cancel()
 
 
-async def _sample(late: list[float]) -> None:
+async def _sample(late: list[tuple[float, float]]) -> None:
     clock = SystemClock()
     while True:
         due = clock.monotonic() + STEP_S
         await asyncio.sleep(STEP_S)
-        late.append(max(0.0, clock.monotonic() - due))
+        late.append((due, max(0.0, clock.monotonic() - due)))
 
 
 if __name__ == "__main__":
-    late_s: list[float] = []
+    late_s: list[tuple[float, float]] = []
     try:
         asyncio.run(main(int(sys.argv[1]), sys.argv[3], late_s))
     finally:
-        Path(sys.argv[2]).write_text("\n".join(map(repr, late_s)), encoding="utf-8")
+        Path(sys.argv[2]).write_text("".join(f"{at} {late}\n" for at, late in late_s), encoding="utf-8")
