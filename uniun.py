@@ -163,6 +163,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             loop_log,
             clock,
             model_servers,
+            presence,
         )
 
         # A runner of its own for each policy: nothing is carried over from one to the next.

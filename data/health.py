@@ -17,6 +17,8 @@ from data.clock import Clock
 from data.inference.supervisor import EngineRunner
 from data.loops import LoopLog
 from data.models.store import FileModelStore
+from data.presence import Presence
+from data.server_health import examine_server
 from domain.entities.health import EngineProcess, Finding
 from domain.entities.models import Memory, RemoteModel, ServerState
 from domain.errors import EngineError, ModelError, ModelLoadFailed, UniunError, UnknownModel
@@ -48,7 +50,9 @@ class MachineHealth:
         loops: LoopLog,
         clock: Clock,
         servers: ModelServers | None = None,
+        presence: Presence | None = None,
     ) -> None:
+        self._presence = presence
         self._servers = servers
         self._store = store
         self._runner = runner
@@ -70,6 +74,8 @@ class MachineHealth:
         yield self._memory()
         for name, path in self._folders.items():
             yield _folder(name, path)
+        if self._presence is not None:
+            yield await examine_server(self._presence)
         yield self._background_work()
         if "log" in self._folders:
             yield self._server_log(self._folders["log"] / "server.log")

@@ -126,6 +126,10 @@ class Presence:
         text = (self._folder / _SERVER).read_text(encoding="utf-8", errors="replace")
         return _address(text) if text.endswith("}") else None
 
+    def server_is_there(self) -> bool:
+        """Also while it opens and closes."""
+        return self._held(_SERVER, fcntl.LOCK_SH)
+
     def app_is_open(self) -> bool:
         """Costs two system calls or three."""
         return self._held(_APP, fcntl.LOCK_EX)

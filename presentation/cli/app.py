@@ -304,7 +304,7 @@ def _add_inspection(app: typer.Typer, openers: Openers) -> None:
         """Watch a chat wait, or not: the same load under one queue, two lanes and this scheduler, measured."""
         from presentation.cli.demo import demo as play
 
-        run_async(play(openers, model=model, policies=policy or (), window_s=seconds, json_file=json_file))
+        play(openers, model=model, policies=policy or (), window_s=seconds, json_file=json_file)
 
     @app.command()
     def doctor(

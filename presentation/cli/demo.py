@@ -1,20 +1,23 @@
 """`uniun demo`: the load of the bug that started it all, under several policies, measured."""
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from domain.entities.demo import DemoQuantile, DemoQuantiles, DemoReport, DemoRun
+from domain.entities.demo import DemoPolicy, DemoQuantile, DemoQuantiles, DemoReport, DemoRun
 from domain.entities.llm import LlmTaskKind
 from domain.errors import InvalidRequest, ServerLost, UniunError
 from presentation.cli.demo_view import open_view, seconds
 from presentation.cli.openers import Openers
 from presentation.cli.progress import ensure
+from presentation.cli.run import run_async
 from presentation.cli.terminal import out, printable, say, size
 
 _BUSY = 0.25
@@ -23,36 +26,48 @@ _GANAS = ("1st", "2nd")
 _WORK = {LlmTaskKind.NATARAJ: "cards", LlmTaskKind.EXTRACT: "notes", LlmTaskKind.GANA: "Ganas"}
 
 
-async def demo(
+def demo(
     openers: Openers, *, model: str | None, policies: Sequence[str], window_s: float, json_file: Path | None
 ) -> None:
     """Shows it live, then the figures; `json_file` gets everything that was measured."""
-    controller = openers.demo()
-    chosen = controller.choose(policies)
+    chosen = openers.demo().choose(policies)
     if json_file is not None:
         _check_writable(json_file)
+    beside = run_async(_server_runs(openers))
+    if beside:
+        _warn()
     console = out()
-    await _tell_of_server(openers)
-    installed = await ensure(openers.models(), model)
-    with open_view(console) as watch:
-        report = await controller.play(installed.name, chosen, window_s, watch)
-    show(report, console)
+    report = run_async(_play(openers, model, chosen, window_s, console))
+    show(report, console, beside=beside)
     if json_file is not None:
         _write(report, json_file)
 
 
-async def _tell_of_server(openers: Openers) -> None:
+async def _play(
+    openers: Openers, model: str | None, chosen: Sequence[DemoPolicy], window_s: float, console: Console
+) -> DemoReport:
+    installed = await ensure(openers.models(), model)
+    with open_view(console) as watch:
+        return await openers.demo().play(installed.name, chosen, window_s, watch)
+
+
+async def _server_runs(openers: Openers) -> bool:
     """The demo cannot use its model: each policy is a scheduler of its own that has an engine for itself."""
     try:
         async with openers.servers_scheduler() as scheduler:
-            runs = scheduler is not None
+            return scheduler is not None
     except ServerLost:
-        runs = True
-    if runs:
-        say(
-            "a UNIUN runs here already. The demo loads the model once more, for itself, and the two take processor and "
-            "memory from each other; end the other one for figures that hold."
-        )
+        return True
+
+
+def _warn() -> None:
+    """Who can be asked decides; a script goes on, and the figures say so."""
+    say(
+        "a UNIUN runs here already. The demo needs the machine for itself: it loads the model once more, and whatever the "
+        "other one does makes the figures worse. End that one first for figures that hold."
+    )
+    if sys.stdin.isatty():
+        typer.confirm("Measure beside it all the same?", abort=True, err=True)
 
 
 def _check_writable(path: Path) -> None:
@@ -70,10 +85,10 @@ def _write(report: DemoReport, path: Path) -> None:
     say(f"everything that was measured is in {path}.")
 
 
-def show(report: DemoReport, console: Console) -> None:
-    """The table, what must be known to read it, and the verdict."""
+def show(report: DemoReport, console: Console, *, beside: bool = False) -> None:
+    """The table, what must be known to read it, and the verdict. `beside`: another UNIUN ran at the same time."""
     console.print(_table(report.runs))
-    for note in _notes(report):
+    for note in _notes(report, beside):
         console.print(Text(note, style="dim"))
     console.print()
     console.print(Text(report.verdict, style="bold"))
@@ -154,7 +169,7 @@ def _left_open(run: DemoRun) -> bool:
     return not all(chats) or not all(gana.started for gana in run.ganas)
 
 
-def _notes(report: DemoReport) -> list[str]:
+def _notes(report: DemoReport, beside: bool) -> list[str]:
     notes = [f"The load, the same each time: {report.load}."]
     if any(run.policy == "idle" for run in report.runs):
         notes.append("idle: the same chats one after another while nothing else runs.")
@@ -174,6 +189,8 @@ def _notes(report: DemoReport) -> list[str]:
             f"Other programs kept the processor {report.machine.busy_before:.0%} busy before the start, so all is slower "
             "than it could be."
         )
+    if beside:
+        notes.append("Another UNIUN ran here meanwhile, which takes processor and memory from every run.")
     machine = report.machine
     notes.append(
         f"Measured just now with {report.engine} and {printable(report.model)} on {printable(machine.processor)}, "

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -256,8 +257,31 @@ def test_a_uniun_that_runs_beside_it_is_told_of(hangs: bool) -> None:
     )
     said = runner.invoke(build_app(openers), ["demo"])
     assert said.exit_code == 0
-    assert "a UNIUN runs here already. The demo loads the model once more" in said.stderr
-    assert "runs here already" not in demo()[1]
+    assert "a UNIUN runs here already. The demo needs the machine for itself" in said.stderr
+    assert "Another UNIUN ran here meanwhile" in " ".join(said.stdout.split())
+    alone = demo()
+    assert "UNIUN r" not in alone[0] + alone[1]
+
+
+@pytest.mark.parametrize(("typed", "plays"), [("y\n", 1), ("\n", 0), ("", 0)])
+def test_on_a_terminal_the_user_decides_whether_to_measure_beside_it(
+    typed: str, plays: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def running() -> AsyncIterator[Any]:
+        yield object()
+
+    # The command sees the stdin of the runner, which is made when it begins.
+    monkeypatch.setattr(
+        "presentation.cli.demo.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    )
+    play = ScriptedDemo(report=report(run("uniun", 1)))
+    said = runner.invoke(
+        build_app(replace(fake_openers(demo=play), servers_scheduler=running)), ["demo"], input=typed
+    )
+    assert "Measure beside it all the same? [y/N]" in said.stderr
+    assert len(play.asked) == plays
+    assert said.exit_code == 1 - plays
 
 
 def test_a_failure_is_an_error() -> None:
