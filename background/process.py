@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 
+from background.readiness import tell_service_manager
 from data.clock import Clock, SystemClock
 from data.database.session import Database, sqlite_url
 from data.gana.due_times import CalendarDueTimes
@@ -88,6 +89,7 @@ class BackgroundProcess:
             wakeups = Wakeups(self._bell)
             wakeups.start()
             stack.callback(wakeups.stop)
+            tell_service_manager()
             self._tell(f"The background process looks for due Ganas every {self._interval_s:g} s.")
             settled = False
             while True:

@@ -11,6 +11,10 @@ class BackgroundStatus(Entity):
     pid: int | None
     """None: it does not run."""
     app_open: bool
+    trouble: str = ""
+    """Why it does not run, or not at login, although it is installed, and what to do; empty when all is well."""
+    log: str = ""
+    """The command that shows what it said; empty when it is not installed."""
     runs: tuple[GanaRun, ...] = ()
     """Its last ones, newest first."""
     names: dict[str, str]
@@ -23,5 +27,7 @@ class ServiceChange(Entity):
     path: str
     done: bool
     """Whether a file was written or removed."""
+    told: bool = True
+    """Whether the service manager did its part: started it, or stopped it."""
     hint: str = ""
-    """What is left to do by hand; empty when nothing is."""
+    """What is left to do by hand, or why it did not start; empty when all is said."""

@@ -27,3 +27,11 @@ class BackgroundService(Protocol):
     def app_is_open(self) -> bool:
         """Whether an app is open on this machine."""
         ...
+
+    def log(self) -> str:
+        """The command that shows what the service said."""
+        ...
+
+    async def trouble(self) -> str:
+        """Why what is installed does not run, or not at login, and what to do. Empty: it does, or is not installed."""
+        ...

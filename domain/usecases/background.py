@@ -32,8 +32,11 @@ class BackgroundStatusUseCase:
     async def __call__(self) -> BackgroundStatus:
         """As things stand now."""
         runs = [run for run in await self._ganas.runs(limit=200) if run.by == "background"]
+        installed = self._service.installed()
         return BackgroundStatus(
-            installed=self._service.installed(),
+            installed=installed,
+            trouble=await self._service.trouble(),
+            log=self._service.log() if installed else "",
             pid=self._service.pid(),
             app_open=self._service.app_is_open(),
             runs=tuple(runs[:RUNS]),

@@ -27,7 +27,8 @@ async def run(process: Callable[[Callable[[str], None]], Awaitable[None]]) -> No
 def install(background: BackgroundController) -> None:
     """Says where the file is."""
     change = background.install()
-    write(f"{change.path} is written; the background process starts at login.\n")
+    runs = "The background process runs, and starts again whenever you log in.\n" if change.told else ""
+    write(f"{change.path} is written.\n{runs}")
     if change.hint:
         say(change.hint)
 
@@ -44,8 +45,11 @@ async def status(background: BackgroundController) -> None:
     """A few lines."""
     now = await background.status()
     write(f"installed: {now.installed or 'no'}\n")
-    write(f"running:   {f'yes, process {now.pid}' if now.pid is not None else 'no'}\n")
+    running = f"yes, process {now.pid}" if now.pid is not None else "no"
+    write(f"running:   {f'{running}. {now.trouble}' if now.trouble else running}\n")
     write(f"app:       {'open, so it does nothing' if now.app_open else 'closed'}\n")
+    if now.log:
+        write(f"its log:   {now.log}\n")
     for run in now.runs:
         reason = f" ({run.reason.replace('_', ' ')})" if run.reason else ""
         write(

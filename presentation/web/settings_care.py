@@ -147,14 +147,18 @@ def draw_background(site: Site) -> None:
                 _draw_background(site, status, change)
 
         async def change(*, install: bool) -> None:
-            background = site.faces.background()
+            for pressed in place.descendants():
+                if isinstance(pressed, ui.button):
+                    pressed.disable()
             try:
+                background = site.faces.background()
                 done = await asyncio.to_thread(background.install if install else background.uninstall)
             except UniunError as error:
                 tell_error(error)
+                await look()
                 return
             await look()
-            with place, ui.element("p").classes("u-banner u-path"):
+            with place, ui.element("p").classes("u-banner u-path" if done.told else "u-banner u-bad u-path"):
                 plain(_change_words(done, install=install))
 
         ui.timer(0.1, look, once=True)
@@ -165,17 +169,25 @@ def _draw_background(site: Site, status: BackgroundStatus, change: Any) -> None:
         state = "It starts when you log in" if status.installed else "It is not installed"
         runs = f", and runs now (process {status.pid})" if status.pid is not None else ""
         plain(f"{state}{runs}.")
+    if status.trouble:
+        with ui.element("p").classes("u-banner u-bad"):
+            plain(status.trouble)
     if status.installed:
         with ui.element("p").classes("u-field-help u-mono u-path"):
             plain(status.installed)
+        with ui.element("p").classes("u-field-help"):
+            plain("What it said, in a terminal: ")
+            with ui.element("span").classes("u-mono u-path"):
+                plain(status.log)
     for run in status.runs:
         with ui.element("p").classes("u-muted u-small"):
             name = status.names.get(run.gana_id, "A Gana that is gone")
             plain(f"{site.faces.ganas.local(run.started_at)}: {name} {run_words(run)}.")
-    if status.installed:
-        button("Uninstall", on_click=lambda: change(install=False))
-    else:
-        button("Install", on_click=lambda: change(install=True))
+    with ui.element("div").classes("u-row u-wrap"):
+        if status.trouble or not status.installed:
+            button("Install again" if status.installed else "Install", on_click=lambda: change(install=True))
+        if status.installed:
+            button("Uninstall", on_click=lambda: change(install=False))
 
 
 def _change_words(done: ServiceChange, *, install: bool) -> str:

@@ -1,3 +1,4 @@
+import asyncio
 import plistlib
 import shutil
 import subprocess
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from background.service import LABEL, UNIT, UserService
+from background.service import LABEL, UNIT, Answer, UserService
 from data.settings import Settings
 from domain.errors import InvalidRequest
 
@@ -15,13 +16,15 @@ ODD = '/tmp/a "b" \\c %d $e ü'
 
 
 class Calls:
-    def __init__(self, *failing: str) -> None:
+    def __init__(self, *failing: str, shown: str = "") -> None:
         self.made: list[list[str]] = []
         self._failing = failing
+        self._shown = shown
 
-    def __call__(self, command: Sequence[str]) -> str | None:
+    def __call__(self, command: Sequence[str]) -> Answer:
         self.made.append(list(command))
-        return "Failed to connect to bus." if command[0] in self._failing else None
+        failed = any(word in self._failing for word in command)
+        return Answer("Failed to connect to bus." if failed else None, self._shown)
 
 
 def service(home: Path, platform: str, calls: Calls, **environment: str) -> UserService:
@@ -31,14 +34,17 @@ def service(home: Path, platform: str, calls: Calls, **environment: str) -> User
 
 def test_systemd(tmp_path: Path) -> None:
     calls = Calls()
-    linux = service(tmp_path, "linux", calls, UNIUN_DATA_DIR=ODD, SECRET="x")
+    linux = service(tmp_path, "linux", calls, UNIUN_ODD=ODD, UNIUN_DATA_DIR="data", SECRET="x")
     change = linux.install()
     path = tmp_path / ".config" / "systemd" / "user" / UNIT
-    assert (change.path, change.done, change.hint) == (str(path), True, "")
+    assert (change.path, change.done, change.told) == (str(path), True, True)
+    assert change.hint == "It ends when you log out. To keep it then, too, run: loginctl enable-linger"
     unit = path.read_text(encoding="utf-8")
-    assert f'ExecStart="{sys.executable}" "-m" "uniun" "background" "run"' in unit
-    assert 'Environment="UNIUN_DATA_DIR=/tmp/a \\"b\\" \\\\c %%d $e ü"' in unit
+    assert f'ExecStart="{sys.executable}" "-P" "-m" "uniun" "background" "run"' in unit
+    assert 'Environment="UNIUN_ODD=/tmp/a \\"b\\" \\\\c %%d $e ü"' in unit
+    assert f'Environment="UNIUN_DATA_DIR={tmp_path / "data"}"' in unit
     assert "SECRET" not in unit
+    assert path.stat().st_mode & 0o077 == 0
     assert [call[:2] for call in calls.made] == [["systemctl", "--user"]] * 3
     assert linux.installed() == str(path)
     assert linux.uninstall().done
@@ -46,40 +52,95 @@ def test_systemd(tmp_path: Path) -> None:
     assert not linux.uninstall().done
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
-    linux = service(tmp_path, "linux", Calls(), UNIUN_DATA_DIR=ODD)
-    path = linux.install().path
-    checked = subprocess.run(["systemd-analyze", "verify", "--user", path], capture_output=True, text=True)
-    assert UNIT not in checked.stderr, checked.stderr
+if shutil.which("systemd-analyze") is not None:
+
+    def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+        linux = service(tmp_path, "linux", Calls(), UNIUN_ODD=ODD)
+        path = linux.install().path
+        checked = subprocess.run(
+            ["systemd-analyze", "verify", "--user", path], capture_output=True, text=True
+        )
+        assert UNIT not in checked.stderr, checked.stderr
 
 
 def test_launchd(tmp_path: Path) -> None:
     calls = Calls()
-    mac = service(tmp_path, "darwin", calls, UNIUN_DATA_DIR=ODD)
+    mac = service(tmp_path, "darwin", calls, UNIUN_ODD=ODD)
     path = tmp_path / "Library" / "LaunchAgents" / f"{LABEL}.plist"
     assert mac.install().path == str(path)
     agent = plistlib.loads(path.read_bytes())
-    assert agent["ProgramArguments"] == [sys.executable, "-m", "uniun", "background", "run"]
-    assert agent["EnvironmentVariables"] == {"UNIUN_DATA_DIR": ODD}
+    assert agent["ProgramArguments"] == [sys.executable, "-P", "-m", "uniun", "background", "run"]
+    assert agent["EnvironmentVariables"] == {
+        "UNIUN_DATA_DIR": str(tmp_path / "data"),
+        "UNIUN_LOG_DIR": str(tmp_path / "logs"),
+        "UNIUN_ODD": ODD,
+    }
     assert agent["RunAtLoad"]
     assert [call[1] for call in calls.made] == ["bootout", "bootstrap"]
+    assert mac.log() == f"less {tmp_path / 'logs' / 'background.txt'}"
+    assert "does not" in asyncio.run(mac.trouble())
     assert mac.uninstall().done
+    assert asyncio.run(mac.trouble()) == ""
     assert not path.exists()
 
 
 def test_a_manager_that_cannot_be_reached_is_told_by_hand(tmp_path: Path) -> None:
-    change = service(tmp_path, "linux", Calls("systemctl")).install()
-    assert change.done
-    assert "Failed to connect to bus" in change.hint
-    assert "systemctl --user restart" in change.hint
+    unreached = service(tmp_path, "linux", Calls("systemctl"))
+    change = unreached.install()
+    assert (change.done, change.told) == (True, False)
+    assert change.hint == (
+        f"The service manager was not told (Failed to connect to bus). Run: systemctl --user enable --now {UNIT}"
+    )
+    assert "could not be asked" in asyncio.run(unreached.trouble())
+
+
+def test_what_was_left_is_removed_without_a_manager(tmp_path: Path) -> None:
+    unreached = service(tmp_path, "linux", Calls("systemctl"))
+    link = tmp_path / ".config" / "systemd" / "user" / "default.target.wants" / UNIT
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "gone")
+    assert unreached.uninstall().done
+    assert not link.is_symlink()
+    assert not unreached.uninstall().done
+
+
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        (
+            "activating auto-restart exit-code 1",
+            "It ended with exit status 1. It is started again after 60 s.",
+        ),
+        ("failed failed signal 9", "It was killed by signal 9. To start it: uniun background install"),
+        ("failed failed timeout 0", "It ended (timeout). To start it: uniun background install"),
+        ("active running success 0", "It runs for another data folder."),
+        ("activating start success 0", "It is being started."),
+        ("deactivating stop-sigterm success 0", "It is being stopped."),
+        ("inactive dead success 0", "It was stopped. To start it: uniun background install"),
+    ],
+)
+def test_why_it_does_not_run(tmp_path: Path, shown: str, told: str) -> None:
+    names = ("ActiveState", "SubState", "Result", "ExecMainStatus")
+    lines = "".join(f"{name}={value}\n" for name, value in zip(names, shown.split(), strict=True))
+    linux = service(tmp_path, "linux", Calls(shown=lines))
+    assert asyncio.run(linux.trouble()) == ""
+    linux.install()
+    assert asyncio.run(linux.trouble()).startswith(told)
+
+
+def test_one_that_does_not_start_is_told(tmp_path: Path) -> None:
+    shown = "ActiveState=activating\nSubState=auto-restart\nResult=exit-code\nExecMainStatus=2\n"
+    change = service(tmp_path, "linux", Calls("restart", shown=shown)).install()
+    assert (change.done, change.told) == (True, False)
+    assert "exit status 2" in change.hint
+    assert f"What it said: journalctl --user -u {UNIT} -e" in change.hint
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="no service manager"):
         service(tmp_path, "win32", Calls()).install()
     with pytest.raises(InvalidRequest, match="line break"):
-        service(tmp_path, "linux", Calls(), UNIUN_DATA_DIR="a\nExecStart=/bin/evil").install()
+        service(tmp_path, "linux", Calls(), UNIUN_ODD="a\nExecStart=/bin/evil").install()
     (tmp_path / ".config").write_text("a file")
     with pytest.raises(InvalidRequest, match="could not be written"):
         service(tmp_path, "linux", Calls()).install()

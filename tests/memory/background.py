@@ -18,10 +18,13 @@ class MemoryService:
         self.file: str | None = None
         self.process: int | None = None
         self.app_open = False
+        self.ill = ""
 
     def install(self) -> ServiceChange:
         self.file = FILE
-        return ServiceChange(path=FILE, done=True, hint="The service manager was not told. Run: systemctl")
+        return ServiceChange(
+            path=FILE, done=True, told=False, hint="The service manager was not told. Run: systemctl"
+        )
 
     def uninstall(self) -> ServiceChange:
         was, self.file = self.file, None
@@ -35,6 +38,12 @@ class MemoryService:
 
     def app_is_open(self) -> bool:
         return self.app_open
+
+    def log(self) -> str:
+        return "journalctl"
+
+    async def trouble(self) -> str:
+        return self.ill
 
 
 def fake_background(ganas: GanaRepository, service: MemoryService | None = None) -> BackgroundController:

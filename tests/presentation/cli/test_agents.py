@@ -11,7 +11,7 @@ from domain.errors import GanaNotFound, InvalidRequest
 from presentation.cli.app import build_app
 from presentation.cli.background import status
 from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
-from tests.memory.background import fake_background
+from tests.memory.background import MemoryService, fake_background
 from tests.memory.gana_world import GanaWorld
 
 
@@ -137,7 +137,7 @@ def test_the_background() -> None:
     assert "installed: no" in uniun("background", "status")
     assert "looks for due Ganas" in uniun.result("background", "run").stderr
     installed = uniun.result("background", "install")
-    assert "starts at login" in installed.stdout
+    assert installed.stdout.endswith("uniun-background.service is written.\n")
     assert "systemctl" in installed.stderr
     assert "not installed" in uniun("background", "uninstall")
 
@@ -150,10 +150,16 @@ def test_the_status_names_the_ganas_that_ran(capsys: pytest.CaptureFixture[str])
             id="r", gana_id=gana.id, due_at=None, status="succeeded", started_at=world.now, by="background"
         )
         await world.ganas.put_run(run)
-        await status(fake_background(world.ganas))
+        service = MemoryService()
+        service.install()
+        service.ill = "It was stopped."
+        await status(fake_background(world.ganas, service))
 
     asyncio.run(scenario())
-    assert capsys.readouterr().out.endswith("  my week  succeeded\n")
+    out = capsys.readouterr().out
+    assert "running:   no. It was stopped.\n" in out
+    assert "its log:   journalctl\n" in out
+    assert out.endswith("  my week  succeeded\n")
 
 
 @pytest.mark.parametrize("group", ["gana", "nataraj", "background"])
