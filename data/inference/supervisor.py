@@ -97,7 +97,8 @@ class EngineRunner:
             return self._resident
         await self.unload()
         installed = await asyncio.to_thread(self._store.get, model)
-        backend, path = self._choose(installed)
+        # It looks through the installed packages, which takes as long as some tokens.
+        backend, path = await asyncio.to_thread(self._choose, installed)
         process = await self._started()
         line = {
             "do": "load",

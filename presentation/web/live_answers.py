@@ -14,6 +14,9 @@ from presentation.web.notices import sentence
 
 PUSH_S = 1 / 30
 """Shortest time between two pictures of a growing answer: faster is not seen, and costs every open tab."""
+REST = 4
+"""So many times as long as a picture took to make is no other one made. A long list or table is one block, which is rendered
+as a whole each time: one of 2,000 tokens takes 10 ms."""
 LONGEST_RUNNING = 100
 """Answers at once, over all conversations."""
 
@@ -39,6 +42,7 @@ class LiveAnswer:
         self.ended = False
         self.error: str | None = None
         self.result: GenerationResult | None = None
+        self._unrendered: list[str] = []
         self._watchers: list[Callable[[int], None]] = []
 
     def watch(self, watcher: Callable[[int], None]) -> Callable[[], None]:
@@ -50,8 +54,8 @@ class LiveAnswer:
     def watchers(self) -> int:
         return len(self._watchers)
 
-    def take(self, event: AnswerEvent) -> int | None:
-        """The first block that changed, when the text did."""
+    def take(self, event: AnswerEvent) -> None:
+        """Its text is rendered when it is shown, not at every token."""
         match event:
             case AnswerBegun():
                 self.begun = event
@@ -59,7 +63,7 @@ class LiveAnswer:
             case TextDelta(text=text):
                 self.state = None
                 self.text += text
-                return self.markdown.feed(text)
+                self._unrendered.append(text)
             case ThinkingDelta(text=text):
                 self.state = None
                 self.thinking += text
@@ -67,9 +71,13 @@ class LiveAnswer:
                 self.state = event
             case Finished(result=result):
                 self.result = result
-        return None
 
-    def tell(self, first: int) -> None:
+    def show(self) -> None:
+        """Renders what is new, and tells whoever watches."""
+        first = len(self.markdown.blocks)
+        if self._unrendered:
+            first = self.markdown.feed("".join(self._unrendered))
+            self._unrendered.clear()
         for watcher in tuple(self._watchers):
             watcher(first)
 
@@ -139,14 +147,14 @@ class LiveAnswers:
         return answer
 
     async def _follow(self, answer: LiveAnswer, events: AsyncGenerator[AnswerEvent, None]) -> None:
-        pusher = _Pusher(answer, self._now)
+        pusher = Pusher(answer, self._now, asyncio.get_running_loop().call_later)
         try:
             async with aclosing(events):
                 async for event in events:
-                    first = answer.take(event)
+                    answer.take(event)
                     if isinstance(event, AnswerBegun):
                         self._changes.tell("conversations")
-                    pusher.changed(first)
+                    pusher.changed()
         except UniunError as error:
             answer.error = str(error)
         except Exception as error:  # noqa: BLE001 - whatever ends it, the tabs must learn that it has ended
@@ -155,28 +163,29 @@ class LiveAnswers:
             pusher.close()
             del self._running[answer.conversation_id]
             answer.ended = True
-            answer.tell(len(answer.markdown.blocks))
+            answer.show()
             self._changes.tell("conversations")
 
 
-class _Pusher:
-    """Merges changes: the first one is told at once, the next ones not before `PUSH_S` has passed."""
+class Pusher:
+    """Merges changes: the first one is shown at once, the next ones not before `PUSH_S` has passed."""
 
-    def __init__(self, answer: LiveAnswer, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        answer: LiveAnswer,
+        now: Callable[[], float],
+        call_later: Callable[[float, Callable[[], None]], asyncio.Handle],
+    ) -> None:
         self._answer = answer
         self._now = now
-        self._first: int | None = None
-        self._pushed_at = float("-inf")
-        self._timer: asyncio.TimerHandle | None = None
+        self._call_later = call_later
+        self._not_before = float("-inf")
+        self._timer: asyncio.Handle | None = None
 
-    def changed(self, first: int | None) -> None:
-        blocks = len(self._answer.markdown.blocks)
-        self._first = min(
-            first if first is not None else blocks, self._first if self._first is not None else blocks
-        )
+    def changed(self) -> None:
         if self._timer is None:
-            wait = max(0.0, self._pushed_at + PUSH_S - self._now())
-            self._timer = asyncio.get_running_loop().call_later(wait, self._push)
+            wait = max(0.0, self._not_before - self._now())
+            self._timer = self._call_later(wait, self._push)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -184,10 +193,10 @@ class _Pusher:
             self._push()
 
     def _push(self) -> None:
-        self._timer, first, self._first = None, self._first, None
-        self._pushed_at = self._now()
-        if first is not None:
-            self._answer.tell(first)
+        self._timer, began = None, self._now()
+        self._answer.show()
+        ended = self._now()
+        self._not_before = max(began + PUSH_S, ended + REST * (ended - began))
 
 
 def sources_of(begun: AnswerBegun) -> dict[int, str]:

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -237,9 +238,12 @@ def test_the_back_end_is_chosen_by_machine_and_files(
     assert engine_for("auto") == "llama.cpp"
     with pytest.raises(ModelLoadFailed, match="needs a GGUF file"):
         engine_for("llama.cpp", gguf_path=None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    looked_in: list[threading.Thread] = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: looked_in.append(threading.current_thread()))
     with pytest.raises(EngineMissing, match="pip install cyllama"):
         engine_for("llama.cpp")
+    assert looked_in
+    assert threading.main_thread() not in looked_in  # the event loop has other things to do
 
 
 def test_health_is_a_sign_of_life_of_the_process(rig: Rig) -> None:

@@ -1,17 +1,25 @@
 """`uniun serve` and `uniun` alone, where a server is open already."""
 
 import asyncio
+import gc
 import os
 import signal
+import socket
 import sys
 import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import presentation.cli.serve as serve_module
 from presentation.cli.app import build_app
+from presentation.cli.openers import Place
 from presentation.cli.run import run
+from presentation.faces import Controllers
+from presentation.server.options import ServerOptions
 from tests.fakes import fake_openers
 
 
@@ -83,3 +91,28 @@ def test_the_first_signal_ends_it_in_good_order_and_the_second_at_once(
     finally:
         for number, handler in zip((signal.SIGINT, signal.SIGHUP), before, strict=True):
             signal.signal(number, handler)
+
+
+def test_what_there_is_before_the_first_request_is_not_looked_through_for_garbage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A full collection over the whole program stopped every page for as long as some tokens take."""
+    frozen: list[int] = []
+
+    async def answer(*given: object) -> None:
+        frozen.append(gc.get_freeze_count())
+
+    @asynccontextmanager
+    async def open_place(host: str | None, port: int | None) -> AsyncIterator[Place]:
+        with socket.socket() as listener:
+            options = ServerOptions("127.0.0.1", 1, "s", "c", Path("/nowhere"), Path("/nowhere"))
+            yield Place(cast(Controllers, None), options, listener, lambda: None, lambda: None)
+
+    monkeypatch.setattr("presentation.server.app.build_server", lambda *given: None)
+    monkeypatch.setattr("presentation.server.listen.serve", answer)
+    before = gc.get_freeze_count()
+    try:
+        asyncio.run(serve_module.serve(open_place, None, None, show=False))
+    finally:
+        gc.unfreeze()
+    assert frozen[0] > before + 10_000

@@ -9,13 +9,13 @@ import pytest
 from data.scheduling.inspection import snapshot as snapshot_of
 from data.scheduling.scheduler import InferenceScheduler
 from domain.entities.conversation import ChatMessage
-from domain.entities.llm import LlmTaskKind, Preempted, Prefilling, Waiting
+from domain.entities.llm import LlmTaskKind, Preempted, Prefilling, TextDelta, Waiting
 from domain.entities.scheduler import JobView, SchedulerSnapshot
 from domain.errors import EngineError, InvalidRequest
 from presentation.controllers.chat import ChatController
 from presentation.web.changes import Changes
 from presentation.web.chat_tree import place
-from presentation.web.live_answers import PUSH_S, LiveAnswer, LiveAnswers
+from presentation.web.live_answers import PUSH_S, LiveAnswer, LiveAnswers, Pusher
 from presentation.web.read_ahead import AGAIN_S, ReadAhead
 from presentation.web.waiting import waiting_words
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, Step, answer
@@ -95,6 +95,45 @@ def test_changes_are_told_at_once_and_then_not_too_often() -> None:
 
     play(scene, answer(*["word "] * 500))
     assert PUSH_S < 0.05
+
+
+def test_text_is_rendered_when_it_is_shown_and_not_at_every_token() -> None:
+    live = LiveAnswer("c", "Hello?", None, 0.0)
+    firsts: list[int] = []
+    live.watch(firsts.append)
+    for word in ("One.", "\n\n", "Tw"):
+        live.take(TextDelta(text=word, tokens=1))
+    assert live.markdown.blocks == []
+    live.show()
+    live.take(TextDelta(text="o.", tokens=1))
+    live.show()
+    live.show()
+    assert [block.strip() for block in live.markdown.blocks] == ["<p>One.</p>", "<p>Two.</p>"]
+    assert firsts == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("takes_s", "wait_s"), [(0.0, PUSH_S), (0.001, PUSH_S - 0.001), (0.02, 0.08)])
+def test_what_takes_long_to_show_is_shown_seldom(takes_s: float, wait_s: float) -> None:
+    async def main() -> None:
+        loop, now, waits = asyncio.get_running_loop(), [0.0], list[float]()
+
+        def call_later(wait: float, call: Callable[[], None]) -> asyncio.Handle:
+            waits.append(wait)
+            return asyncio.Handle(call, (), loop)
+
+        def watcher(first: int) -> None:
+            now[0] += takes_s
+
+        live = LiveAnswer("c", "Hello?", None, 0.0)
+        live.watch(watcher)
+        pusher = Pusher(live, lambda: now[0], call_later)
+        pusher.changed()
+        pusher.changed()
+        pusher.close()
+        pusher.changed()
+        assert waits == [0.0, pytest.approx(wait_s)]
+
+    asyncio.run(main())
 
 
 def test_what_ends_an_answer_is_told() -> None:
