@@ -45,6 +45,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
     from data.demo.play import EngineDemo
     from data.desktop import DesktopFolders
     from data.embedding.patience import ImpatientEmbedder
+    from data.engine_settings import EngineSettings
     from data.export.archive import FolderArchives
     from data.export.backup import SqliteBackups
     from data.gana.due_times import CalendarDueTimes
@@ -436,10 +437,13 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             providers.Factory(api_keys.ListApiKeysUseCase, api_key_repository),
             providers.Factory(api_keys.RevokeApiKeyUseCase, api_key_repository),
         )
+        engine_settings = providers.Singleton(EngineSettings, runner, store, dispatcher)
+        nobody = providers.Object(lambda choice: None)
         preference_store = providers.Singleton(
             FilePreferences,
             settings,
-            dispatcher.provided.configure if server is None else providers.Object(lambda config: None),
+            dispatcher.provided.configure if server is None else nobody,
+            engine_settings.provided.use if server is None else nobody,
         )
         settings_controller = providers.Factory(
             SettingsController,

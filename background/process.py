@@ -61,9 +61,8 @@ class BackgroundProcess:
         self._look_again = look_again or (lambda: settings)
         self._tell = tell
         self._clock = clock or SystemClock()
-        self._store = store or FileModelStore(
-            settings.data_dir, self._clock, context_limit=settings.engine.context_limit
-        )
+        self._given_store = store
+        self._store = store or self._file_store()
         self._make_runner = make_runner or self._engine_runner
         self._presence = Presence(settings.data_dir)
         self._identities = RandomIdentities(self._clock)
@@ -116,14 +115,15 @@ class BackgroundProcess:
         return self._settings.background_interval_s
 
     def _retune(self) -> None:
-        """Takes over what the user has chosen since; what the engine is started with stays."""
+        """Takes over what the user has chosen since."""
         try:
             now = self._look_again()
         except UniunError as error:
             self._tell(f"The settings stay as they were. {error}")
             return
-        tuned = {"background_interval_s": now.background_interval_s, "scheduler": now.scheduler}
-        self._settings = self._settings.model_copy(update=tuned)
+        tuned = ("background_interval_s", "scheduler", "engine")
+        self._settings = self._settings.model_copy(update={name: getattr(now, name) for name in tuned})
+        self._store = self._given_store or self._file_store()
 
     async def tick(self) -> GanaRun | None:
         """Runs one due Gana, if the app is closed and there is one."""
@@ -195,6 +195,10 @@ class BackgroundProcess:
             identities=self._identities,
             by="background",
         )
+
+    def _file_store(self) -> ModelStore:
+        limit = self._settings.engine.context_limit
+        return FileModelStore(self._settings.data_dir, self._clock, context_limit=limit)
 
     def _engine_runner(self) -> InferenceRunner:
         return EngineRunner(self._store, self._settings.engine, self._clock)

@@ -5,6 +5,7 @@ from typing import Any
 
 import psutil
 
+from data.inference.options import EngineOptions
 from data.preferences import PLACES, read_preferences, write_preferences
 from data.scheduling.config import LIVE, SchedulerConfig
 from data.settings import Settings, variable_of, with_preferences
@@ -14,12 +15,18 @@ from domain.entities.preferences import Preferences, PreferencesView
 class FilePreferences:
     """Implements `PreferenceStore` in the data folder of `settings`, which this process was started with.
 
-    `configure` is the running scheduler's. The background process looks into the file by itself.
+    `configure` is the running scheduler's, `use_engine` loads models anew. The background process looks into the file by itself.
     """
 
-    def __init__(self, settings: Settings, configure: Callable[[SchedulerConfig], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        configure: Callable[[SchedulerConfig], None],
+        use_engine: Callable[[EngineOptions], None],
+    ) -> None:
         self._settings = settings
         self._configure = configure
+        self._use_engine = use_engine
 
     def look(self) -> PreferencesView:
         environment = Settings()
@@ -37,13 +44,17 @@ class FilePreferences:
         wanted = with_preferences(Settings(), preferences)
         write_preferences(self._settings.data_dir, preferences)
         tuned = {name: getattr(wanted.scheduler, name) for name in LIVE}
+        before = self._settings.engine
         self._settings = self._settings.model_copy(
             update={
+                "engine": wanted.engine,
                 "scheduler": self._settings.scheduler.model_copy(update=tuned),
                 "background_interval_s": wanted.background_interval_s,
             }
         )
         self._configure(self._settings.scheduler)
+        if wanted.engine != before:
+            self._use_engine(wanted.engine)
 
 
 def _values(settings: Settings) -> Preferences:

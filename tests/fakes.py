@@ -171,6 +171,9 @@ class MemoryStore:
         self.pulled: list[str] = []
         self.offered = [ENTRY]
 
+    def limit_context(self, tokens: int) -> None:
+        """Models in name only have none."""
+
     def catalogue(self) -> tuple[CatalogueEntry, ...]:
         return tuple(self.offered)
 

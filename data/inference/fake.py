@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from data.inference.options import EngineOptions
 from data.inference.text import StopMatcher
 from domain.entities.llm import FinishReason, Usage
 from domain.errors import EngineError, EngineLost, InvalidRequest, ModelError, PromptTooLong, UnknownModel
@@ -83,6 +84,10 @@ class FakeRunner:
         self._steps = _Steps()
         self._load_gate = asyncio.Semaphore(0)
         self._lose_after: int | None = None
+
+    def use(self, options: EngineOptions) -> None:
+        """Of the next load."""
+        self.calls.append(f"use {options.context_limit}")
 
     # Controls for the test.
 

@@ -54,12 +54,11 @@ class EngineRunner:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._store = store
-        self._options = options.model_copy(
-            update={"threads": options.threads or psutil.cpu_count(logical=False)}
-        )
+        self.use(options)
         self._sleep = sleep
         self._process: ChildProcess | None = None
         self._resident: LoadedModel | None = None
+        self._loaded_with: EngineOptions | None = None
         self._jobs: dict[str, _Job] = {}
         self._running: str | None = None
         self._stop_early: str | None = None
@@ -92,31 +91,37 @@ class EngineRunner:
             return False
         return True
 
+    def use(self, options: EngineOptions) -> None:
+        """From the next load on, which loads the resident model anew too."""
+        threads = options.threads or psutil.cpu_count(logical=False)
+        self._options = options.model_copy(update={"threads": threads})
+
     async def load(self, model: str) -> LoadedModel:
-        if self._resident is not None and self._resident.name == model and self.pid is not None:
+        up_to_date = self._loaded_with == self._options and self.pid is not None
+        if self._resident is not None and self._resident.name == model and up_to_date:
             return self._resident
         await self.unload()
         installed = await asyncio.to_thread(self._store.get, model)
         # It looks through the installed packages, which takes as long as some tokens.
         backend, path = await asyncio.to_thread(self._choose, installed)
         process = await self._started()
+        options = self._options
         line = {
             "do": "load",
             "model": model,
             "backend": backend,
             "path": str(path.resolve()),
-            "options": self._options.model_dump(),
+            "options": options.model_dump(),
         }
-        limit_s = self._options.load_floor_s + installed.size_bytes / self._options.load_bytes_per_s
+        limit_s = options.load_floor_s + installed.size_bytes / options.load_bytes_per_s
         try:
-            done = await self._call(
-                process, line, limit_s, f"loading {model}", idle_s=self._options.watchdog_s
-            )
+            done = await self._call(process, line, limit_s, f"loading {model}", idle_s=options.watchdog_s)
         except (EngineLost, asyncio.CancelledError):
             process.kill()
             raise
         try:
             self._resident = LoadedModel(name=model, **done)
+            self._loaded_with = options
             self._model_lost = False
         except (ValidationError, TypeError):
             raise await process.nonsense(f"loading {model}") from None

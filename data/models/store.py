@@ -53,6 +53,10 @@ class FileModelStore:
         self._offers = offers
         self._free = free
 
+    def limit_context(self, tokens: int) -> None:
+        """The engine's limit is another one from now on."""
+        self._context_limit = tokens
+
     def catalogue(self) -> tuple[CatalogueEntry, ...]:
         return tuple(offer.entry for offer in self._offers)
 

@@ -102,6 +102,10 @@ class Devices:
         for device in self._all():
             device.configure(config)
 
+    def reload(self) -> None:
+        """Loads the model here anew, as what it is loaded with has changed. Servers elsewhere have their own settings."""
+        self._here.reload()
+
     # -- the port
 
     def submit(self, request: GenerationRequest) -> CallerHandle:

@@ -170,6 +170,10 @@ class Dispatcher:
         """Tunes the policy from now on."""
         self._feed(ev.Configure(self._now(), config))
 
+    def reload(self) -> None:
+        """Loads the resident model anew; what runs goes on afterwards from its tokens."""
+        self._feed(ev.Reload(self._now()))
+
     async def switch_model(self, model: str, *, force: bool = False) -> None:
         if self._closed:
             raise EngineError("UNIUN is closing and loads no more models.")

@@ -49,6 +49,13 @@ class SwitchModel:
 
 
 @dataclass(frozen=True, slots=True)
+class Reload:
+    """What models are loaded with has changed: the resident one is to be loaded anew."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """The engine reached a boundary after `Stop`. `tokens_done` counts over all runs of the job."""
 
@@ -108,6 +115,7 @@ Event: TypeAlias = (
     | SetForeground
     | Configure
     | SwitchModel
+    | Reload
     | Stopped
     | Completed
     | JobFailed

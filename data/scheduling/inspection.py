@@ -66,7 +66,7 @@ def _work_conserving(scheduler: InferenceScheduler) -> None:
 
 def _slots_used(scheduler: InferenceScheduler) -> None:
     """A slot stays free only if nobody can use it, or the model is about to go; or until the timer that is due now."""
-    if len(scheduler.on_device) == scheduler.residence.slots or scheduler.switches:
+    if len(scheduler.on_device) == scheduler.residence.slots or scheduler.switches or scheduler.outdated:
         return
     best = scheduler.best()
     if best[0].job.model == scheduler.residence.model and scheduler.wake_at != scheduler.now:

@@ -59,6 +59,8 @@ class InferenceScheduler:
         self._arrivals = 0
         self._accounted_to = at
         self.wake_at: float | None = None
+        self.outdated = False
+        """The resident model, or the one being loaded, is to be loaded anew."""
         self._look_again = False
         """The job just started was owed its turn; whoever outranks it takes over at its first boundary."""
         self._instructions: list[Instruction] = []
@@ -69,6 +71,7 @@ class InferenceScheduler:
             ev.SetForeground: self._on_set_foreground,
             ev.Configure: self._on_configure,
             ev.SwitchModel: self._on_switch_model,
+            ev.Reload: self._on_reload,
             ev.Stopped: self._on_stopped,
             ev.Completed: self._on_completed,
             ev.JobFailed: self._on_job_failed,
@@ -175,6 +178,9 @@ class InferenceScheduler:
         else:
             self.switches.append(switch)
 
+    def _on_reload(self, event: ev.Reload) -> None:
+        self.outdated = True
+
     def _on_stopped(self, event: ev.Stopped) -> None:
         job = self._of_device(event.job_id, "stopped", Phase.STOPPING)
         ran_s = self.now - job.dispatched_at
@@ -250,6 +256,8 @@ class InferenceScheduler:
                 job.stop_forced = True
                 self._stop(job, f"forced switch to model {forced.model}", by=SWITCH)
             return
+        if self.outdated and self._load_anew():
+            return
         while self.switches and not self.on_device:
             switch = self.switches.popleft()
             if switch.model != self.residence.model:
@@ -267,6 +275,19 @@ class InferenceScheduler:
             self.last_reason = (
                 "all wait: the model of the last chat lingers" if self.jobs else "nothing to do"
             )
+
+    def _load_anew(self) -> bool:
+        """Once nothing runs; whether there is anything to load or to wait for."""
+        reason = "the model is loaded anew, as its settings were changed"
+        for job in self._running():
+            self._stop(job, reason, by=SWITCH)
+        if self.on_device:
+            return True
+        self.outdated = False
+        if self.residence.model is None:
+            return False
+        self._load(self.residence.model, None, None, reason)
+        return True
 
     def _may_unload(self) -> bool:
         at = self.residence.unload_at

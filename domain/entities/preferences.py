@@ -30,7 +30,7 @@ class PreferencesView(Entity):
     """Everything that a settings page shows."""
 
     chosen: Preferences
-    """As they are written down; those that are not in force hold from the next start."""
+    """As they are written down."""
     in_force: Preferences
     """What this program runs with now; nothing in it is none."""
     defaults: Preferences

@@ -84,12 +84,10 @@ class Tuning:
     def __init__(self, site: Site, view: PreferencesView) -> None:
         self._settings = site.faces.settings
         self._view = view
-        self._waiting: dict[str, ui.element] = {}
         with section("Tuning"):
             with ui.element("p").classes("u-muted"):
                 plain(
-                    "The defaults suit most machines. An empty field means the default. What you choose holds at once, "
-                    "except where the setting says otherwise."
+                    "The defaults suit most machines. An empty field means the default. What you choose holds at once."
                 )
             with ui.element("div"):
                 for setting in SETTINGS:
@@ -103,7 +101,6 @@ class Tuning:
                     plain(setting.title)
                 with ui.element("p").classes("u-muted u-small"):
                     plain(setting.effect if setting.live else f"{setting.effect} {setting.when}")
-                self._waiting[setting.field] = ui.element("p").classes("u-small").props("role=status")
             with ui.element("div"):
                 chosen = value_of(view.chosen, setting.field)
                 default = value_of(view.defaults, setting.field) or 0
@@ -118,11 +115,11 @@ class Tuning:
                 if fixed is not None:
                     entry.disable()
                     with ui.element("p").classes("u-field-help"):
-                        plain(f"Set by {fixed}, which goes before what is chosen here.")
+                        now = setting.shown(value_of(view.in_force, setting.field) or 0)
+                        plain(f"{fixed} sets it to {now} {setting.unit}, which goes before what is chosen.")
                 else:
                     entry.on("blur", lambda: self._keep(setting, entry))
                     entry.on("keydown.enter", lambda: self._keep(setting, entry))
-        self._say(setting)
 
     def _keep(self, setting: Setting, entry: ui.input) -> None:
         try:
@@ -143,16 +140,3 @@ class Tuning:
             return
         entry.error = None
         tell(f"Kept. {setting.when}")
-        self._say(setting)
-
-    def _say(self, setting: Setting) -> None:
-        """What is chosen and does not hold yet."""
-        chosen = value_of(self._view.chosen, setting.field)
-        wanted = chosen if chosen is not None else value_of(self._view.defaults, setting.field)
-        now = value_of(self._view.in_force, setting.field)
-        place = self._waiting[setting.field]
-        place.clear()
-        if setting.field in self._view.fixed or wanted is None or now is None or abs(wanted - now) < 1e-9:
-            return
-        with place:
-            plain(f"Now {setting.shown(now)} {setting.unit}. {setting.when}")

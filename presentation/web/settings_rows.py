@@ -50,7 +50,7 @@ class Setting:
         return round(number) if self.whole and self.field in _COUNTS else number
 
 
-_RESTART = "It holds after UNIUN is started again, as the model is loaded with it."
+_RELOAD = "The model is loaded anew with it; what it writes just then goes on after that."
 _COUNTS = {"context_tokens", "kv_budget_bytes", "threads"}
 _PERCENT = 0.01
 
@@ -62,7 +62,7 @@ SETTINGS: tuple[Setting, ...] = (
         "makes the first word come later. A model that holds less keeps its own limit.",
         "tokens",
         1,
-        when=_RESTART,
+        when=_RELOAD,
     ),
     Setting(
         "kv_budget_bytes",
@@ -71,7 +71,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Less frees memory for other programs; more makes going back and forth between chats faster.",
         "MB",
         _MB,
-        when=_RESTART,
+        when=_RELOAD,
     ),
     Setting(
         "threads",
@@ -79,7 +79,7 @@ SETTINGS: tuple[Setting, ...] = (
         "More is faster until other programs suffer. On a machine with a graphics processor it hardly matters.",
         "cores",
         1,
-        when=_RESTART,
+        when=_RELOAD,
     ),
     Setting(
         "extract_share",

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from data.desktop import DesktopFolders
+from data.inference.options import EngineOptions
 from data.preference_store import FilePreferences
 from data.preferences import FILE_NAME, PLACES, read_preferences, write_preferences
 from data.scheduling.config import SchedulerConfig
@@ -36,20 +37,21 @@ def test_every_preference_has_a_place() -> None:
     assert set(PLACES) == set(Preferences.model_fields)
 
 
-def nobody(config: SchedulerConfig) -> None:
-    """No scheduler runs."""
+def nobody(choice: object) -> None:
+    """No scheduler and no engine runs."""
 
 
-def test_what_is_chosen_holds_at_once_or_from_the_next_start(home: Path) -> None:
+def test_what_is_chosen_holds_at_once(home: Path) -> None:
     told: list[SchedulerConfig] = []
-    before = FilePreferences(load_settings(), told.append)
+    engine: list[EngineOptions] = []
+    before = FilePreferences(load_settings(), told.append, engine.append)
+    before.write(Preferences(extract_share=0.3))
+    assert engine == []  # what the model is loaded with stayed as it was
     before.write(CHOSEN)
-    assert before.look().chosen == CHOSEN
-    now, waiting = before.look().in_force, {"context_tokens", "kv_budget_bytes", "threads"}
-    assert now.model_dump(exclude=waiting) == CHOSEN.model_dump(exclude=waiting)
-    assert now.model_dump(include=waiting) == before.look().defaults.model_dump(include=waiting)
+    assert before.look().chosen == before.look().in_force == CHOSEN
     assert (told[-1].extract_share, told[-1].fair_slice_s, told[-1].linger_surface_s) == (0.3, 10, 60)
-    after = FilePreferences(load_settings(), nobody).look()
+    assert [(one.context_tokens, one.threads) for one in engine] == [(CHOSEN.context_tokens, CHOSEN.threads)]
+    after = FilePreferences(load_settings(), nobody, nobody).look()
     assert after.in_force == CHOSEN
     assert after.defaults == before.look().defaults
     assert after.defaults.context_tokens == 8192
@@ -66,7 +68,7 @@ def test_the_environment_goes_before_it(home: Path, monkeypatch: pytest.MonkeyPa
     settings = load_settings()
     assert (settings.engine.threads, settings.engine.context_tokens) == (1, 4096)
     assert settings.background_interval_s == 7
-    assert FilePreferences(settings, nobody).look().fixed == {
+    assert FilePreferences(settings, nobody, nobody).look().fixed == {
         "threads": "UNIUN_ENGINE__THREADS",
         "background_interval_s": "UNIUN_BACKGROUND_INTERVAL_S",
     }
@@ -75,7 +77,7 @@ def test_the_environment_goes_before_it(home: Path, monkeypatch: pytest.MonkeyPa
         load_settings()
     write_preferences(home, Preferences())
     with pytest.raises(InvalidRequest, match="does not go with the environment"):
-        FilePreferences(settings, nobody).write(CHOSEN)
+        FilePreferences(settings, nobody, nobody).write(CHOSEN)
     assert read_preferences(home) == Preferences()
 
 

@@ -55,6 +55,9 @@ class Driver:
         self.switches.add(switch_id)
         self._feed(ev.SwitchModel(self.now, switch_id, model, force))
 
+    def reload(self) -> None:
+        self._feed(ev.Reload(self.now))
+
     # -- what the device answers
 
     def boundary(self, produced: int, *, finish: bool, which: int = 0) -> None:

@@ -130,6 +130,28 @@ def test_a_chat_stops_the_deck_at_the_next_boundary_and_the_deck_resumes_without
     play(scene)
 
 
+def test_a_model_that_is_loaded_anew_loses_no_token_of_what_runs() -> None:
+    expected = asyncio.run(_alone("hello there", CHAT))
+
+    async def scene(desk: Desk) -> None:
+        desk.dispatcher.reload()  # nothing is loaded yet
+        chat = desk.dispatcher.submit(request(CHAT, "hello there"))
+        await desk.running(chat.id)
+        await desk.runner.step(3)
+        desk.dispatcher.reload()
+        desk.dispatcher.reload()
+        await desk.runner.step(1)
+        await desk.until(lambda: list(desk.runner.calls).count("load X") == 2)
+        await desk.running(chat.id)
+        await desk.runner.step(10)
+        assert (await chat.result()).text == expected
+        assert desk.events("preempt", "stopped") == [("preempt", chat.id), ("stopped", chat.id)]
+        desk.dispatcher.reload()
+        await desk.until(lambda: list(desk.runner.calls).count("load X") == 3)
+
+    play(scene)
+
+
 def test_a_caller_sees_why_it_waits_then_the_prompt_being_read_then_text_then_the_end() -> None:
     async def scene(desk: Desk) -> None:
         first = desk.dispatcher.submit(request(CHAT))

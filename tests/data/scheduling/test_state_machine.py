@@ -142,6 +142,10 @@ class SchedulerMachine(RuleBasedStateMachine):
     def switch(self, model: str, force: bool) -> None:
         self.driver.switch(model, force=force)
 
+    @rule()
+    def reload(self) -> None:
+        self.driver.reload()
+
     @rule(produced=st.integers(0, 50), finish=st.booleans(), which=st.integers(0, 3))
     def boundary(self, produced: int, finish: bool, which: int) -> None:
         self.driver.boundary(produced, finish=finish, which=which)

@@ -86,6 +86,20 @@ def test_a_reload_in_mid_answer_loses_nothing(slow: Server, slow_desk: Desk) -> 
     expect(page.get_by_role("button", name="Answer again")).to_be_visible()
 
 
+def test_settings_of_the_model_that_are_changed_in_mid_answer_lose_nothing(slow_desk: Desk) -> None:
+    page = slow_desk.open("/")
+    ask(page, COUNT)
+    expect(page.locator(".u-answer")).to_contain_text("five")
+    settings = slow_desk.open("/settings")
+    cores = settings.get_by_label("Processor cores for the model, cores")
+    cores.fill("1")
+    cores.press("Enter")
+    expect(settings.get_by_text("Kept. The model is loaded anew with it")).to_be_visible()
+    expect(page.locator(".u-answer .u-prose")).to_have_text(COUNTED)
+    settings.goto("/scheduler")
+    expect(settings.locator("body")).to_contain_text("the model is loaded anew, as its settings were changed")
+
+
 def test_a_killed_tab_in_mid_answer_loses_nothing(slow_desk: Desk) -> None:
     page = slow_desk.open("/")
     ask(page, COUNT)
