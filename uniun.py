@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from data.presence import ServerAddress
     from data.settings import Settings
     from domain.repositories.vectors import VectorRepository
+    from domain.repositories.work_claims import WorkClaims
     from domain.usecases.background import BackgroundStatusUseCase
     from domain.usecases.health import DiagnoseUseCase
     from domain.usecases.scheduler import SimulateUseCase
@@ -77,6 +78,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
     from data.repositories.manases import SqlManasRepository
     from data.repositories.notes import SqlNoteRepository
     from data.repositories.vectors import SqlVectorRepository
+    from data.repositories.work_claims import SqlWorkClaims
     from data.scheduling.devices import Devices
     from data.scheduling.history import TraceHistory
     from domain.usecases import (
@@ -148,9 +150,11 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         )
         note_repository = providers.Singleton(SqlNoteRepository, database)
         manas_repository = providers.Singleton(SqlManasRepository, database, identities)
-        vector_repository = providers.Singleton(SqlVectorRepository, database)
-        knowledge_repository = providers.Singleton(SqlKnowledgeRepository, database)
         claim_holders = providers.Singleton(ClaimHolders, settings.data_dir)
+        # One for all, so that it knows what this process is at.
+        work_claims = providers.Singleton(SqlWorkClaims, database, identities, claim_holders)
+        vector_repository = providers.Singleton(SqlVectorRepository, database, work_claims)
+        knowledge_repository = providers.Singleton(SqlKnowledgeRepository, database, work_claims)
         conversation_repository = providers.Singleton(SqlConversationRepository, database, claim_holders)
         card_repository = providers.Singleton(SqlCardRepository, database)
         gana_repository = providers.Singleton(SqlGanaRepository, database, identities, holders=claim_holders)
@@ -198,7 +202,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         diagnose = providers.Factory(health.DiagnoseUseCase, machine)
         play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
 
-        embedding_worker = providers.Singleton(_build_embedding_worker, vector_repository, embedder)
+        embedding_worker = providers.Singleton(_build_embedding_worker, vector_repository, embedder, work_claims)
         note_parser = providers.Singleton(MarkdownNoteParser)
         compose_note = providers.Factory(notes.ComposeNote, note_parser, identities)
         edit_note = providers.Factory(
@@ -259,7 +263,12 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         )
         # One for all, so that it knows what is being read.
         extract = providers.Singleton(
-            knowledge.ExtractKnowledgeUseCase, generate, store, note_repository, knowledge_repository
+            knowledge.ExtractKnowledgeUseCase,
+            generate,
+            store,
+            note_repository,
+            knowledge_repository,
+            work_claims,
         )
         backfill = providers.Singleton(Backfill, extract, knowledge_repository, clock)
         retrieve = providers.Factory(
@@ -329,7 +338,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         card_generator = providers.Singleton(
             nataraj.NatarajGenerator, card_repository, note_repository, generate, store, identities
         )
-        deck_refill = providers.Singleton(DeckRefill, card_generator, card_repository, clock)
+        deck_refill = providers.Singleton(DeckRefill, card_generator, card_repository, clock, work_claims)
 
         gana_controller = providers.Factory(
             GanaController,
@@ -465,11 +474,13 @@ def _build_embedder(data_dir: Path, clock: Clock) -> EmbeddingService:
     return EmbeddingService(EmbedderWeights(data_dir), EmbeddingQueue(lane_width(performance_cores())), clock)
 
 
-def _build_embedding_worker(vectors: VectorRepository, embedder: EmbeddingService) -> EmbeddingWorker:
+def _build_embedding_worker(
+    vectors: VectorRepository, embedder: EmbeddingService, claims: WorkClaims
+) -> EmbeddingWorker:
     from data.embedding.backlog import BacklogEmbedder
     from data.embedding.worker import EmbeddingWorker
 
-    return EmbeddingWorker(vectors, BacklogEmbedder(embedder.weights, embedder.lane))
+    return EmbeddingWorker(vectors, BacklogEmbedder(embedder.weights, embedder.lane), claims)
 
 
 def _container(server: ServerAddress | None = None) -> DeclarativeContainer:

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from domain.errors import UniunError
 from domain.repositories.embedder import Embedder
 from domain.repositories.vectors import VectorRepository
+from domain.repositories.work_claims import WorkClaims
 
 LOOK_S = 15.0
 """So often the queue is looked at without being told: other processes save notes too."""
@@ -21,11 +22,17 @@ Waiting = tuple[str, str, str]
 class EmbeddingWorker:
     """`run` it until it is cancelled; a note whose vector was not stored by then waits for the next run."""
 
-    def __init__(self, vectors: VectorRepository, embedder: AbstractAsyncContextManager[Embedder]) -> None:
+    def __init__(
+        self,
+        vectors: VectorRepository,
+        embedder: AbstractAsyncContextManager[Embedder],
+        claims: WorkClaims,
+    ) -> None:
         """The embedder is opened for as long as one of the two below runs. One text is embedded at a time, so that a
         search finds a place in the lane beside a backlog."""
         self._vectors = vectors
         self._embedder = embedder
+        self._claims = claims
         self._bell = asyncio.Event()
         self._stored = 0
         self.error: str | None = None
@@ -66,9 +73,11 @@ class EmbeddingWorker:
     ) -> int:
         before = self._stored
         while batch := await self._vectors.waiting(BATCH):
-            for note_id, content_hash, text in batch:
-                vector = await embedder.embed(text)
-                # False: the note has changed meanwhile, and waits again, or is gone.
-                self._stored += await self._vectors.store(note_id, content_hash, vector)
+            async with self._claims.hold("embed", [note_id for note_id, _, _ in batch]) as ours:
+                for note_id, content_hash, text in batch:
+                    if note_id in ours:
+                        vector = await embedder.embed(text)
+                        # False: the note has changed meanwhile, and waits again, or is gone.
+                        self._stored += await self._vectors.store(note_id, content_hash, vector)
             progress(self._stored - before)
         return self._stored - before

@@ -90,7 +90,8 @@ class Backfill:
             task = self._tasks.pop(note_id)
             error = task.exception() if not task.cancelled() else JobCancelled("cancelled")
             if error is None:
-                # `being_read` and `gone` say nothing new; without a pause they would be asked for at once again.
+                # These say nothing new; without a pause they would be asked for at once again. What another process
+                # has taken is on the list no more.
                 self._settle(idle=task.result() in ("being_read", "gone", "not_pending"))
             elif isinstance(error, UniunError):
                 self._back_off(error)

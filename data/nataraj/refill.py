@@ -10,6 +10,7 @@ from data.clock import Clock
 from domain.entities.nataraj import WHOLE_LIBRARY, DeckWork
 from domain.errors import UniunError
 from domain.repositories.cards import CardRepository
+from domain.repositories.work_claims import WorkClaims
 from domain.usecases.nataraj import NatarajGenerator
 
 LOW, FULL = 4, 8
@@ -24,10 +25,13 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 30.0, 3_600.0
 class DeckRefill:
     """`run` it until it is cancelled."""
 
-    def __init__(self, generator: NatarajGenerator, cards: CardRepository, clock: Clock) -> None:
+    def __init__(
+        self, generator: NatarajGenerator, cards: CardRepository, clock: Clock, claims: WorkClaims
+    ) -> None:
         self._generator = generator
         self._cards = cards
         self._clock = clock
+        self._claims = claims
         self._bell = asyncio.Event()
         self._decks: dict[str, None] = {WHOLE_LIBRARY: None}
         self._not_before: dict[str, float] = {}
@@ -78,11 +82,14 @@ class DeckRefill:
             if self._clock.monotonic() < self._not_before.get(scope, 0.0):
                 continue
             try:
-                lying = await self._lying(scope)
-                if lying >= LOW:
+                if await self._lying(scope) >= LOW:
                     continue
-                self._filling = scope, FULL
-                filled = await self._generator.fill_buffer(scope, FULL - lying)
+                async with self._claims.hold("deck", [scope]) as ours:
+                    lying = await self._lying(scope)
+                    if not ours or lying >= LOW:
+                        continue  # another process fills it, or has just filled it
+                    self._filling = scope, FULL
+                    filled = await self._generator.fill_buffer(scope, FULL - lying)
             except UniunError as error:
                 self.hindrance = str(error)
                 self._leave_alone(scope)

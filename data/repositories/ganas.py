@@ -191,9 +191,9 @@ class SqlGanaRepository:
         return await self._database.write(write)
 
     def _lapsed(self, now: datetime) -> ColumnElement[bool]:
-        """The claimer has not renewed in time. A claim that reaches further than a lease is from before the clock was set
-        back, and says nothing."""
-        return or_(_GANA.claim_until <= now, _GANA.claim_until > now + self._lease)
+        """The claimer has not renewed in time. A claim that reaches further than two leases is from before the clock was
+        set back, and says nothing; one lease is left for the difference between the clocks of two machines."""
+        return or_(_GANA.claim_until <= now, _GANA.claim_until > now + 2 * self._lease)
 
 
 def _find(session: Session, gana_id: str) -> GanaRow:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, func, update
+from sqlalchemy import ColumnElement, delete, func, update
 from sqlmodel import Session, col, select
 
 from data.database.rows import chunks, table
@@ -11,21 +11,29 @@ from data.database.tables.knowledge import PendingExtractionRow, SummaryRow
 from data.database.tables.notes import NoteRow
 from data.repositories import graph_reading, graph_walk
 from data.repositories.graph import assert_all
+from data.repositories.work_claims import SqlWorkClaims
 from domain.entities.knowledge import Concept, Extraction, Neighbourhood, PendingExtraction, Relation
 
 
 class SqlKnowledgeRepository:
     """Implements `KnowledgeRepository`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, claims: SqlWorkClaims | None = None) -> None:
+        """Without `claims` nobody else works on the list."""
         self._database = database
+        self._claims = claims
 
     async def pending(self, limit: int) -> tuple[PendingExtraction, ...]:
+        others: list[ColumnElement[bool]] = []
+        if self._claims is not None:
+            await self._claims.forget_dead()
+            others.append(~self._claims.held_elsewhere("read", table(PendingExtractionRow).c.note_id))
+
         def read(session: Session) -> tuple[PendingExtraction, ...]:
             rows = session.exec(
                 select(PendingExtractionRow)
                 .join(NoteRow, col(NoteRow.id) == col(PendingExtractionRow.note_id))
-                .where(PendingExtractionRow.state == "waiting")
+                .where(PendingExtractionRow.state == "waiting", *others)
                 .order_by(col(PendingExtractionRow.queued_at), col(NoteRow.number))
                 .limit(limit)
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, func
+from sqlalchemy import ColumnElement, delete, func
 from sqlmodel import Session, col, select
 
 from data.database.rows import table, upsert
@@ -11,6 +11,7 @@ from data.database.tables.notes import NoteRow, PendingVectorRow, VectorRow
 from data.repositories.counters import next_value
 from data.repositories.note_scope import within
 from data.repositories.vector_index import VectorIndex, packed
+from data.repositories.work_claims import SqlWorkClaims
 
 EMBEDDED_CHARACTERS = 8_000
 """More than any embedder's window; a note of megabytes is not read whole for it."""
@@ -19,11 +20,18 @@ EMBEDDED_CHARACTERS = 8_000
 class SqlVectorRepository:
     """Implements `VectorRepository`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, claims: SqlWorkClaims | None = None) -> None:
+        """Without `claims` nobody else works on the queue."""
         self._database = database
+        self._claims = claims
         self._index = VectorIndex()
 
     async def waiting(self, limit: int) -> tuple[tuple[str, str, str], ...]:
+        others: list[ColumnElement[bool]] = []
+        if self._claims is not None:
+            await self._claims.forget_dead()
+            others.append(~self._claims.held_elsewhere("embed", table(PendingVectorRow).c.note_id))
+
         def read(session: Session) -> tuple[tuple[str, str, str], ...]:
             rows = session.exec(
                 select(
@@ -33,6 +41,7 @@ class SqlVectorRepository:
                     func.substr(col(NoteRow.text), 1, EMBEDDED_CHARACTERS),
                 )
                 .join(PendingVectorRow, col(PendingVectorRow.note_id) == col(NoteRow.id))
+                .where(*others)
                 .order_by(col(PendingVectorRow.queued_at), col(NoteRow.number))
                 .limit(limit)
             )

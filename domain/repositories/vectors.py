@@ -8,7 +8,8 @@ class VectorRepository(Protocol):
     """One vector per note, in the database, and nearest-neighbour search over all of them."""
 
     async def waiting(self, limit: int) -> tuple[tuple[str, str, str], ...]:
-        """(note id, content hash, text to embed) of notes whose vector is missing or of older content; oldest first."""
+        """(note id, content hash, text to embed) of notes whose vector is missing or of older content, and that no other
+        process embeds; oldest first."""
         ...
 
     async def waiting_count(self) -> int:

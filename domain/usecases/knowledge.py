@@ -22,6 +22,7 @@ from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.model_store import ModelStore
 from domain.repositories.notes import NoteRepository
 from domain.repositories.scheduler_coordinator import SchedulerCoordinator
+from domain.repositories.work_claims import WorkClaims
 from domain.usecases.extraction_check import BadAnswer, checked, key
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
 from domain.usecases.text_budget import cut_middle
@@ -37,9 +38,9 @@ LONGEST_NOTE_TOKENS = 6_000
 
 _LOOK_AHEAD = 20
 
-Reading = Literal["read", "not_pending", "being_read", "changed", "refused", "gone"]
-"""What became of a note. `changed`: it changed while it was read, and is pending again. `refused`: one attempt failed;
-the reason is on the list."""
+Reading = Literal["read", "not_pending", "being_read", "taken", "changed", "refused", "gone"]
+"""What became of a note. `taken`: another process reads it, or has just read it. `changed`: it changed while it was read,
+and is pending again. `refused`: one attempt failed; the reason is on the list."""
 
 
 @dataclass(slots=True)
@@ -59,11 +60,13 @@ class ExtractKnowledgeUseCase:
         models: ModelStore,
         notes: NoteRepository,
         knowledge: KnowledgeRepository,
+        claims: WorkClaims,
     ) -> None:
         self._generate = generate
         self._models = models
         self._notes = notes
         self._knowledge = knowledge
+        self._claims = claims
         self._begun: set[str] = set()
         """Coalesce keys of jobs that have started; a second request can no longer join those."""
         self._tries: dict[tuple[str, int], _Try] = {}
@@ -79,7 +82,8 @@ class ExtractKnowledgeUseCase:
         """Reads a pending note with the default model and keeps what it says.
 
         With `opened` the user looks at the note: the job is hoisted, and joins the backfill's if that is still queued.
-        If it runs already, it is hoisted by what the user looks at and nothing is submitted (`being_read`).
+        If it runs already, it is hoisted by what the user looks at and nothing is submitted (`being_read`). It does not
+        wait for another process that has the note in its queue.
 
         A bad answer and a failed job count as attempts. What is not the note's fault does not, and is raised:
         `ModelError`, `EngineMissing`, `QueueFull`, `JobCancelled`, `JobStopped`.
@@ -97,18 +101,30 @@ class ExtractKnowledgeUseCase:
         work = f"read/{note_id}/{note.content_hash}"
         if work in self._begun:
             return "being_read"
+        async with self._claims.hold("read", [note_id]) as ours:
+            if not ours and not (opened and await self._knowledge.pending_of(note_id)):
+                return "taken"
+            return await self._read(note, pending.attempts, work, opened, on_event)
 
+    async def _read(
+        self,
+        note: Note,
+        attempts: int,
+        work: str,
+        opened: bool,
+        on_event: Callable[[GenerationEvent], None],
+    ) -> Reading:
         def watch(event: GenerationEvent) -> None:
             if isinstance(event, Prefilling | TextDelta | Preempted):
                 self._begun.add(work)
             on_event(event)
 
-        attempt = (work, pending.attempts)
+        attempt = (work, attempts)
         shared = self._tries.setdefault(attempt, _Try())
         shared.callers += 1
         try:
-            text = cut_middle(note.text, self._room() >> pending.attempts)
-            result = await self._ask(note, text, pending.attempts, work, opened, watch)
+            text = cut_middle(note.text, self._room() >> attempts)
+            result = await self._ask(note, text, attempts, work, opened, watch)
             extraction = checked(result, note.title, text)
         except EngineMissing:
             raise
@@ -202,10 +218,10 @@ class ReadPendingNotesUseCase:
             )
 
     async def _next(self, on_event: Callable[[GenerationEvent], None]) -> tuple[str, Reading] | None:
-        """Reads the oldest note that is not being read already; none when there is no such note."""
+        """Reads the oldest note that is not being read already, by whatever process; none when there is no such note."""
         for pending in await self._knowledge.pending(_LOOK_AHEAD):
             outcome = await self._extract(pending.note_id, on_event=on_event)
-            if outcome not in ("being_read", "gone", "not_pending"):
+            if outcome not in ("being_read", "taken", "gone", "not_pending"):
                 return pending.note_id, outcome
         return None
 

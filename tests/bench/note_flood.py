@@ -16,6 +16,7 @@ from data.identity import RandomIdentities
 from data.markdown.parser import MarkdownNoteParser
 from data.repositories.notes import SqlNoteRepository
 from data.repositories.vectors import SqlVectorRepository
+from data.repositories.work_claims import SqlWorkClaims
 from domain.entities.note import NoteDraft
 from domain.usecases.notes import ComposeNote
 from tests.bench import prompts
@@ -84,9 +85,11 @@ class _Flood:
     def __init__(self, setting: Setting, database: Database, weights: EmbedderWeights) -> None:
         self._clock = setting.clock
         self._notes = SqlNoteRepository(database)
-        self._vectors = SqlVectorRepository(database)
-        self._compose = ComposeNote(MarkdownNoteParser(), RandomIdentities(setting.clock))
-        self._worker = EmbeddingWorker(self._vectors, BacklogEmbedder(weights, EmbeddingQueue()))
+        identities = RandomIdentities(setting.clock)
+        claims = SqlWorkClaims(database, identities)
+        self._vectors = SqlVectorRepository(database, claims)
+        self._compose = ComposeNote(MarkdownNoteParser(), identities)
+        self._worker = EmbeddingWorker(self._vectors, BacklogEmbedder(weights, EmbeddingQueue()), claims)
         self.saved = self.left = self.lost = 0
         self.seconds = 0.0
 

@@ -25,6 +25,7 @@ from domain.usecases.retrieval import RetrieveContextUseCase
 from domain.usecases.scheduler import SetForegroundKindUseCase
 from presentation.controllers.chat import ChatUseCases
 from presentation.controllers.knowledge import KnowledgeController
+from tests.memory.claims import MemoryClaims
 from tests.memory.conversations import MemoryConversations
 from tests.memory.identity import CountingIdentities
 from tests.memory.library import MemoryLibrary
@@ -71,7 +72,7 @@ def knowledge_controller(
     coordinator: SchedulerCoordinator, store: ModelStore, library: MemoryLibrary
 ) -> KnowledgeController:
     extract = ExtractKnowledgeUseCase(
-        GenerateOneShotUseCase(coordinator, store), store, library.notes, library.knowledge
+        GenerateOneShotUseCase(coordinator, store), store, library.notes, library.knowledge, MemoryClaims()
     )
     return KnowledgeController(
         extract,

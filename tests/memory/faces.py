@@ -41,6 +41,7 @@ from presentation.controllers.knowledge import KnowledgeController
 from presentation.controllers.notes import ManasController, NotesController
 from tests.memory.api_keys import MemoryApiKeys, api_keys_controller
 from tests.memory.cards import MemoryCards
+from tests.memory.claims import MemoryClaims
 from tests.memory.clock import HandClock
 from tests.memory.conversations import MemoryConversations
 from tests.memory.gana_faces import GanaFaces
@@ -120,7 +121,7 @@ class MemoryFaces:
             samples=sample_folder(),
             manases=ListManasesUseCase(library.manases),
             embed=EmbedNotesUseCase(
-                library.vectors, EmbeddingWorker(library.vectors, nullcontext(library.embedder))
+                library.vectors, EmbeddingWorker(library.vectors, nullcontext(library.embedder), MemoryClaims()),
             ),
         )
 

@@ -16,6 +16,7 @@ from data.repositories.notes import SqlNoteRepository
 from data.repositories.vectors import SqlVectorRepository
 from domain.entities.note import Note, hash_content
 from domain.errors import ModelUnavailable
+from tests.memory.claims import MemoryClaims
 from tests.memory.embedder import WordEmbedder
 from tests.memory.library import MemoryLibrary
 from tests.memory.notes import MemoryNotes
@@ -104,7 +105,7 @@ def test_a_flood_is_absorbed(tmp_path: Path) -> None:
         chance = random.Random(1)
         embedder = LaneEmbedder()
         async with repositories(tmp_path) as (notes, vectors):
-            worker = EmbeddingWorker(vectors, nullcontext(embedder))
+            worker = EmbeddingWorker(vectors, nullcontext(embedder), MemoryClaims())
             async with running(worker):
                 for first in range(0, 1_000, 50):
                     batch = [note(number, f"first {number}") for number in range(first, first + 50)]
@@ -129,7 +130,7 @@ def test_every_note_is_counted(tmp_path: Path) -> None:
         async with repositories(tmp_path) as (notes, vectors):
             await notes.save([note(number, f"text {number}") for number in range(40)])
             told: list[int] = []
-            worker = EmbeddingWorker(vectors, nullcontext(WordEmbedder()))
+            worker = EmbeddingWorker(vectors, nullcontext(WordEmbedder()), MemoryClaims())
             assert await worker.work_off(told.append) == 40
             assert told[-1] == 40
 
@@ -143,7 +144,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
             await notes.save([note(number, f"text {number}") for number in range(200)])
             while left := await vectors.waiting_count():
                 embedder = LaneEmbedder(tell_after=chance.randrange(30))
-                task = asyncio.create_task(EmbeddingWorker(vectors, nullcontext(embedder)).run())
+                task = asyncio.create_task(EmbeddingWorker(vectors, nullcontext(embedder), MemoryClaims()).run())
                 async with asyncio.timeout(LIMIT_S):
                     await asyncio.wait(
                         [
@@ -164,7 +165,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
 def test_it_wakes_when_notes_are_saved(tmp_path: Path) -> None:
     async def wake() -> None:
         async with repositories(tmp_path) as (notes, vectors):
-            worker = EmbeddingWorker(vectors, nullcontext(WordEmbedder()))
+            worker = EmbeddingWorker(vectors, nullcontext(WordEmbedder()), MemoryClaims())
             async with running(worker):
                 for number in range(3):
                     await notes.save([note(number, "text")])
@@ -206,7 +207,7 @@ def test_a_missing_embedder_is_told_and_tried_again(monkeypatch: pytest.MonkeyPa
         library = MemoryLibrary()
         await library.write("a", "A", "text", embedded=False)
         vectors = ToldVectors(library.notes)
-        worker = vectors.worker = EmbeddingWorker(vectors, nullcontext(MendedEmbedder()))
+        worker = vectors.worker = EmbeddingWorker(vectors, nullcontext(MendedEmbedder()), MemoryClaims())
         async with running(worker):
             async with asyncio.timeout(LIMIT_S):
                 await vectors.idle.wait()
@@ -222,7 +223,7 @@ def test_working_off_tells_how_far_it_is() -> None:
         for number in range(BATCH + 10):
             await library.write(f"{number}", f"N {number}", "text", embedded=False)
         steps: list[int] = []
-        worker = EmbeddingWorker(library.vectors, nullcontext(library.embedder))
+        worker = EmbeddingWorker(library.vectors, nullcontext(library.embedder), MemoryClaims())
         assert await worker.work_off(steps.append) == BATCH + 10
         assert steps == [BATCH, BATCH + 10]
         assert await worker.work_off() == 0

@@ -3,6 +3,7 @@ import asyncio
 from data.nataraj.refill import DECKS, FIRST_PAUSE_S, DeckRefill
 from domain.entities.nataraj import WHOLE_LIBRARY, DeckWork
 from tests.fakes import HOLD, ScriptedCoordinator, answer
+from tests.memory.claims import MemoryClaims
 from tests.memory.clock import HandClock
 from tests.memory.gana_world import GanaWorld
 
@@ -11,7 +12,8 @@ class World(GanaWorld):
     def __init__(self, coordinator: ScriptedCoordinator | None = None) -> None:
         super().__init__(coordinator or ScriptedCoordinator(answer("Both wait.")))
         self.clock = HandClock()
-        self.refill = DeckRefill(self.generator, self.cards, self.clock)
+        self.claims = MemoryClaims()
+        self.refill = DeckRefill(self.generator, self.cards, self.clock, self.claims)
 
     async def lying(self, scope: str = WHOLE_LIBRARY) -> int:
         return (await self.cards.counts(scope)).get("buffered", 0)
@@ -34,6 +36,22 @@ def test_a_deck_is_filled_before_it_runs_out() -> None:
         await world.cards.set_state(deck[4].id, "dropped")
         await world.refill.fill()
         assert await world.lying() == 8
+
+    asyncio.run(scenario())
+
+
+def test_a_deck_that_another_process_fills_is_left_to_it() -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.write(10)
+        world.claims.elsewhere.add(("deck", WHOLE_LIBRARY))
+        await world.refill.fill()
+        assert await world.lying() == 0
+        assert world.refill.hindrance is None
+        world.claims.elsewhere.clear()
+        await world.refill.fill()
+        assert await world.lying() == 8
+        assert world.claims.held == []
 
     asyncio.run(scenario())
 

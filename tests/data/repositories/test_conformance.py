@@ -543,6 +543,9 @@ def test_a_due_time_is_claimed_once_and_completed_once(run: Run) -> None:
         assert await ganas.claim("g", at(300), at(600), by="background", now=at(1)) is None
         assert await ganas.claim("g", None, None, by="app", now=at(1)) is None
         assert await ganas.due(at(1), 9) == ()
+        # On another machine, whose clock is behind.
+        assert await ganas.claim("g", at(0), at(300), by="app", now=at(0)) is None
+        assert await ganas.due(at(0), 9) == ()
         assert (await ganas.get("g")).due_at == at(300)
         assert await ganas.renew(tick, at(30))
         run_ = gana_run(

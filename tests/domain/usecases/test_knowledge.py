@@ -22,6 +22,7 @@ from domain.usecases.knowledge import (
 )
 from domain.usecases.llm import GenerateOneShotUseCase
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, ScriptedJob, Step, answer, finished
+from tests.memory.claims import MemoryClaims
 from tests.memory.library import MemoryLibrary
 
 
@@ -39,8 +40,13 @@ class World:
         self.coordinator = coordinator or ScriptedCoordinator(*scripts)
         self.library = MemoryLibrary()
         store = store or MemoryStore("tiny")
+        self.claims = MemoryClaims()
         self.extract = ExtractKnowledgeUseCase(
-            GenerateOneShotUseCase(self.coordinator, store), store, self.library.notes, self.library.knowledge
+            GenerateOneShotUseCase(self.coordinator, store),
+            store,
+            self.library.notes,
+            self.library.knowledge,
+            self.claims,
         )
         self.read_pending = ReadPendingNotesUseCase(self.extract, self.library.knowledge, self.library.notes)
 
@@ -97,6 +103,35 @@ def test_what_a_note_says_is_kept_tidied() -> None:
         around = await ShowGraphUseCase(world.library.knowledge)("ADA lovelace")
         assert len(around.concepts) == 2
         assert not (await ShowGraphUseCase(world.library.knowledge)("nonsense")).concepts
+
+    asyncio.run(scenario())
+
+
+def test_a_note_that_another_process_reads_is_left_to_it_unless_the_user_looks_at_it() -> None:
+    world = World(said())
+
+    async def scenario() -> None:
+        await world.write("n1")
+        await world.write("n2")
+        world.claims.elsewhere.add(("read", "n1"))
+        assert await world.extract("n1") == "taken"
+        assert world.coordinator.requests == []
+        assert [step.note_id async for step in world.read_pending()] == ["n2"]
+        assert await world.extract("n1", opened=True) == "read"
+        assert world.claims.held == []
+
+    asyncio.run(scenario())
+
+
+def test_a_note_is_claimed_while_it_is_read() -> None:
+    world = World(said())
+    held: list[object] = []
+
+    async def scenario() -> None:
+        await world.write("n1")
+        await world.extract("n1", on_event=lambda event: held.append(*world.claims.held))
+        assert set(held) == {("read", "n1")}
+        assert world.claims.held == []
 
     asyncio.run(scenario())
 

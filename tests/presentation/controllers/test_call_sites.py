@@ -21,6 +21,7 @@ from presentation.controllers.composer_chat import ComposerChatController
 from presentation.controllers.knowledge import KnowledgeController
 from tests.fakes import MemoryStore, ScriptedCoordinator, answer
 from tests.memory.chat import MemoryChat, knowledge_controller
+from tests.memory.claims import MemoryClaims
 from tests.memory.clock import HandClock
 from tests.memory.gana_world import GanaWorld
 from tests.memory.library import MemoryLibrary
@@ -153,7 +154,7 @@ def test_nataraj_refill() -> None:
     async def site() -> None:
         for number in range(3):
             await world.note(f"Text {number}.", title=f"Note {number}")
-        await DeckRefill(world.generator, world.cards, HandClock()).fill()
+        await DeckRefill(world.generator, world.cards, HandClock(), MemoryClaims()).fill()
         assert set(submissions(world.coordinator)) == {Submission(LlmTaskKind.NATARAJ, "all", ACTIVE_MODEL)}
         assert world.coordinator.surfaces == []
 
