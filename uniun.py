@@ -202,7 +202,9 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         diagnose = providers.Factory(health.DiagnoseUseCase, machine)
         play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
 
-        embedding_worker = providers.Singleton(_build_embedding_worker, vector_repository, embedder, work_claims)
+        embedding_worker = providers.Singleton(
+            _build_embedding_worker, vector_repository, embedder, work_claims
+        )
         note_parser = providers.Singleton(MarkdownNoteParser)
         compose_note = providers.Factory(notes.ComposeNote, note_parser, identities)
         edit_note = providers.Factory(

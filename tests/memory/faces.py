@@ -121,7 +121,8 @@ class MemoryFaces:
             samples=sample_folder(),
             manases=ListManasesUseCase(library.manases),
             embed=EmbedNotesUseCase(
-                library.vectors, EmbeddingWorker(library.vectors, nullcontext(library.embedder), MemoryClaims()),
+                library.vectors,
+                EmbeddingWorker(library.vectors, nullcontext(library.embedder), MemoryClaims()),
             ),
         )
 

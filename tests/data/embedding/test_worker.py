@@ -144,7 +144,9 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
             await notes.save([note(number, f"text {number}") for number in range(200)])
             while left := await vectors.waiting_count():
                 embedder = LaneEmbedder(tell_after=chance.randrange(30))
-                task = asyncio.create_task(EmbeddingWorker(vectors, nullcontext(embedder), MemoryClaims()).run())
+                task = asyncio.create_task(
+                    EmbeddingWorker(vectors, nullcontext(embedder), MemoryClaims()).run()
+                )
                 async with asyncio.timeout(LIMIT_S):
                     await asyncio.wait(
                         [
