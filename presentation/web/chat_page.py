@@ -15,6 +15,7 @@ from presentation.web.chat_thread import Thread, ThreadActions
 from presentation.web.composer import Composer
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.notices import tell_error
+from presentation.web.outside import Outside
 from presentation.web.read_ahead import ReadAhead
 from presentation.web.shell import empty, plain
 from presentation.web.site import Site
@@ -23,8 +24,6 @@ from presentation.web.welcome import greet
 
 LOOK_S = 0.2
 """How often the words under a waiting answer are put right."""
-OUTSIDE_S = 1.0
-"""How often a page that can be seen asks whether another program has written into its conversation."""
 _SPOKEN = 2000
 
 
@@ -48,10 +47,9 @@ class ChatPage:
         self._live: LiveAnswer | None = None
         self._elsewhere = False
         """Whether it is being written on a branch that is not shown."""
-        self._version = ""
-        """Of what is shown."""
         self._ahead = ReadAhead(chat, site.now)
         self._deleted = False
+        self._outside = Outside(site, chat, lambda: self._live is None and not self._deleted)
 
     async def draw(self) -> None:
         chat, site = self._chat, self._site
@@ -80,7 +78,7 @@ class ChatPage:
         site.enter_surface(LlmTaskKind.CHAT, chat.conversation.id)
         # Last: a timer waits for the connection, and with it the page would be sent as far as it is.
         ui.timer(LOOK_S, self._look)
-        ui.timer(OUTSIDE_S, lambda: self._look_outside(client.id))
+        self._outside.watch(self._refresh)
 
     # -- what is shown
 
@@ -92,7 +90,7 @@ class ChatPage:
         live = self._site.answers.of(chat.conversation.id)
         if chat.path or (live is not None and live.begun is not None):
             try:
-                self._version = await chat.version()
+                await self._outside.noted()
                 await chat.open(chat.conversation.id)
             except ConversationNotFound:
                 self._was_deleted()
@@ -125,24 +123,6 @@ class ChatPage:
         if kind and kind != self._thread.words.partition("…")[0]:
             self._spoken.text = kind
         self._thread.say(words)
-
-    async def _look_outside(self, page: str) -> None:
-        """A terminal may answer in this conversation. What is written here is told without asking."""
-        if (
-            self._deleted
-            or self._live is not None
-            or not self._chat.path
-            or not self._site.surfaces.seen(page)
-        ):
-            return
-        try:
-            version = await self._chat.version()
-        except ConversationNotFound:
-            self._was_deleted()
-            return
-        # That a writer died changes nothing in what it wrote: who reads it finds out.
-        if version != self._version or self._chat.path[-1].message.state == "streaming":
-            await self._refresh()
 
     def _was_deleted(self) -> None:
         self._deleted = True

@@ -11,6 +11,7 @@ from presentation.web.composer import Composer
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.notes_field import NoteField, Standing
 from presentation.web.notices import tell, tell_error
+from presentation.web.outside import Outside
 from presentation.web.parts import button
 from presentation.web.read_ahead import ReadAhead
 from presentation.web.shell import plain
@@ -29,6 +30,7 @@ class ComposerPanel:
         self._field = field
         self._chat = site.faces.composer_chat(note_id, None)
         self._ahead = ReadAhead(self._chat, site.now)
+        self._outside = Outside(site, self._chat, lambda: self._live is None)
         self._live: LiveAnswer | None = None
         ui.context.client.on_delete(self._ahead.stop)
 
@@ -49,6 +51,7 @@ class ComposerPanel:
         self._timer = ui.timer(LOOK_S, self._look, active=False)
         await self._refresh()
         self._site.changes.on("conversations", self._refresh)
+        self._outside.watch(self._refresh)
 
     def look_at(self) -> None:
         """The user turned to it."""
@@ -70,8 +73,10 @@ class ComposerPanel:
         live = self._site.answers.of(self._chat.conversation.id)
         if self._chat.path or (live is not None and live.begun is not None):
             try:
+                await self._outside.noted()
                 await self._chat.open(self._chat.conversation.id)
             except ConversationNotFound:
+                tell("This conversation was deleted elsewhere; here is a new one.")
                 await self._chat.begin()
         self._attach(self._site.answers.of(self._chat.conversation.id))
 

@@ -85,6 +85,19 @@ def test_who_reads_further_up_is_not_pulled_down_by_what_grows(desk: Desk, serve
     assert thread.evaluate("(box) => box.scrollTop") < 200
 
 
+def test_beside_a_note_it_appears_too(desk: Desk, server: Server) -> None:
+    page = desk.open("/notes/find?name=Sourdough")
+    page.goto(f"{page.url}?chat=talk-bread")
+    page.get_by_role("button", name="Chat", exact=True).click()
+    answer = page.get_by_role("article", name="Shiv").last
+    expect(answer).to_be_visible()
+    box = page.get_by_role("textbox", name="Ask about this note")
+    box.fill("What I am typing meanwhile")
+    aside(server, lambda chats: chats.put_message(message("a6", "a3", "assistant", "Said in the terminal.")))
+    expect(answer).to_contain_text("Said in the terminal.")
+    expect(box).to_have_value("What I am typing meanwhile")
+
+
 def test_a_conversation_that_is_deleted_elsewhere_says_so(desk: Desk, server: Server) -> None:
     page = desk.open("/c/talk-bread")
     expect(page.get_by_role("article", name="Shiv").last).to_be_visible()
