@@ -14,7 +14,7 @@ from domain import errors as e
 from domain.reasons import plain_reason
 
 _NAME = re.compile(r"\w+")
-_TYPES = {"str", "list", "int", "float", "bool", "dict"}
+_TYPES = {"str", "list", "int", "float", "bool", "dict", "datetime"}
 RETRY_AFTER_S = 5
 """A slot in a full queue is free when the next job ends, which takes a few seconds."""
 _STATUS: tuple[tuple[type[e.UniunError], int, str], ...] = (

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from domain.entities.api import ApiJob, ClientKind, ServiceTier, Urgency
 from domain.entities.llm import KEEP_ALIVE_LIMIT_S, Sampling, Tooling
@@ -151,16 +151,25 @@ class ChatIn(GenerationIn):
         _only(value, (None, 0), "UNIUN does not tell log probabilities; leave it out")
         return value
 
-    @model_validator(mode="after")
-    def _tools_agree(self) -> "ChatIn":
-        names = [tool.function.name for tool in self.tools or ()]
+    @field_validator("tools")
+    @classmethod
+    def _names_differ(cls, value: list[ToolIn] | None) -> list[ToolIn] | None:
+        names = [tool.function.name for tool in value or ()]
         if len(names) != len(set(names)):
             raise ValueError("two tools have the same name")
-        if isinstance(self.tool_choice, ToolChoiceIn) and self.tool_choice.function.name not in names:
-            raise ValueError("tool_choice names a tool that is not among the tools")
-        if self.tool_choice == "required" and not names:
-            raise ValueError("tool_choice is required, but there are no tools")
-        return self
+        return value
+
+    @field_validator("tool_choice")
+    @classmethod
+    def _choice_is_there(cls, value: Any, info: ValidationInfo) -> Any:
+        if "tools" not in info.data:
+            return value  # what is wrong with them is told
+        names = [tool.function.name for tool in info.data["tools"] or ()]
+        if isinstance(value, ToolChoiceIn) and value.function.name not in names:
+            raise ValueError("it names a tool that is not among the tools")
+        if value == "required" and not names:
+            raise ValueError("it is required, but there are no tools")
+        return value
 
     def tooling(self) -> Tooling | None:
         if not self.tools or self.tool_choice == "none":

@@ -219,6 +219,9 @@ def test_embeddings_and_models_are_read_by_openais_client(tmp_path: Path) -> Non
     on(tmp_path, test)
 
 
+FUNCTION = {"type": "function", "function": {"name": "f"}}
+
+
 @pytest.mark.parametrize(
     ("change", "status", "says_so"),
     [
@@ -258,6 +261,44 @@ def test_what_cannot_be_done_is_named(
                 assert answer.status_code == status, error
                 assert says_so in error["message"]
                 assert set(error) == {"message", "type", "param", "code"}
+
+    on(tmp_path, test)
+
+
+CHAT_REFUSED: list[tuple[str, Any]] = [
+    *(("n", 2), ("logprobs", True), ("top_logprobs", 3), ("logit_bias", {"5": 1})),
+    *(("frequency_penalty", 0.5), ("presence_penalty", -1)),
+    *(("tools", [FUNCTION, FUNCTION]), ("tool_choice", "required")),
+    ("tool_choice", {"type": "function", "function": {"name": "f"}}),
+    ("tools.0.type", [{"type": "retrieval"}]),
+    ("messages.0.content.0.type", [{"role": "user", "content": [{"type": "image_url"}]}]),
+    ("messages.0.content.0.type", [{"role": "user", "content": [{"type": "input_audio"}]}]),
+    *(("metadata.deadline", {"deadline": "tomorrow"}), ("metadata.kind", {"kind": "king"})),
+]
+OTHERS_REFUSED: list[tuple[str, Any]] = [
+    *(("n", 2), ("best_of", 2), ("logprobs", 1), ("echo", True), ("suffix", "x")),
+    *(("prompt", ["a", "b"]), ("prompt", [1, 2]), ("prompt", [[1]])),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "rest", "param", "value"),
+    [
+        *((CHAT, {"messages": HELLO}, *refused) for refused in CHAT_REFUSED),
+        *(("/v1/completions", {"prompt": "a"}, *refused) for refused in OTHERS_REFUSED),
+        *(("/v1/embeddings", {}, "input", tokens) for tokens in ([1, 2], [[1]], [])),
+    ],
+)
+def test_the_field_that_is_refused_is_the_errors_param(
+    tmp_path: Path, path: str, rest: dict[str, Any], param: str, value: Any
+) -> None:
+    async def test(api: Api) -> None:
+        async with api.client() as client:
+            answer = await client.post(path, json={**rest, param.split(".")[0]: value})
+            error = answer.json()["error"]
+            assert answer.status_code == 400
+            assert (error["param"], error["type"]) == (param, "invalid_request_error")
+            assert error["message"].startswith(f"{param}: ")
 
     on(tmp_path, test)
 
