@@ -79,10 +79,10 @@ class ToolCallFold:
         return shown, self.calls[before:]
 
     def end(self) -> tuple[str, list[ToolCall]]:
-        """Nothing more comes: what was held back is calls or text."""
+        """Nothing more comes: what was held back is calls or text. After a call, one that was cut off is neither."""
         rest, self._held = "".join(self._rest or (self._held,)), ""
-        before = len(self.calls)
-        if self._called(rest) or (before and not rest.strip()):
+        before, written = len(self.calls), rest.strip()
+        if self._called(rest) or (before and (written.startswith(OPEN) or OPEN.startswith(written))):
             rest = ""
         return rest, self.calls[before:]
 

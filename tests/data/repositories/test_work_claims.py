@@ -48,10 +48,10 @@ class Wall(CountingIdentities):
 class Two:
     """Two processes, and a list of three notes."""
 
-    def __init__(self, database: Database, **options: float) -> None:
+    def __init__(self, database: Database, renewal_s: float = LEASE_S) -> None:
         self.database = database
         self.walls = Wall("a"), Wall("b")
-        self.ours, self.theirs = (SqlWorkClaims(database, wall, **options) for wall in self.walls)
+        self.ours, self.theirs = (SqlWorkClaims(database, wall, renewal_s=renewal_s) for wall in self.walls)
         self.notes = SqlNoteRepository(database)
 
     def pass_by(self, seconds: float) -> None:

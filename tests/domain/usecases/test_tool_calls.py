@@ -50,6 +50,8 @@ def fold(*pieces: str) -> tuple[str, list[tuple[str, object]]]:
         (A.replace("look_up", "unknown"), A.replace("look_up", "unknown"), []),
         ('<tool_call>\n{"name": "add", "argum', '<tool_call>\n{"name": "add", "argum', []),
         (f"<tool_call>{BARE}", "", [ADDED]),
+        (f'{A}\n<tool_call>\n{{"name', "", [LOOKED]),
+        (f"{A}\n<tool", "", [LOOKED]),
         (f"It says {BARE}", f"It says {BARE}", []),
         ("", "", []),
         # Mistral, before and since its tokenizer 11.
