@@ -216,7 +216,7 @@ class RemoteRunner:
         base = answer.tokens if begun else 0
         path, body = request(self._remote, job, begun, base, kind, whole=not answer.may_continue)
         produced = 0
-        async with server.stream(path, body) as lines, aclosing(pieces(lines, server.name)) as stream:
+        async with server.stream(path, body) as lines, aclosing(pieces(lines, server.name, begun)) as stream:
             async for piece in stream:
                 produced = max(produced + bool(piece.text), piece.tokens or 0)
                 answer.tokens = max(answer.tokens, base + produced)

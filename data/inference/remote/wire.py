@@ -122,10 +122,15 @@ class _Calls:
         return "\n".join(written)
 
 
-async def pieces(lines: AsyncIterator[str], name: str) -> AsyncGenerator[Piece]:
-    """Reads server-sent events to their end. Raises `ServerFailed` when the stream ends before the answer does."""
+async def pieces(lines: AsyncIterator[str], name: str, begun: str = "") -> AsyncGenerator[Piece]:
+    """Reads server-sent events to their end. Raises `ServerFailed` when the stream ends before the answer does.
+
+    Where the answer was `begun` with half a thought, some servers go on in `reasoning_content` and others in the text, with
+    the closing tag in it.
+    """
     finished = False
     thinks = False
+    half = begun.rfind(THINK) > begun.rfind(THOUGHT)
     calls = _Calls()
     async for line in lines:
         if not line.startswith("data:"):
@@ -146,9 +151,10 @@ async def pieces(lines: AsyncIterator[str], name: str) -> AsyncGenerator[Piece]:
                 raise ValueError("the text is no text")
             shown = ""
             if thought:
-                shown, thinks = ("" if thinks else THINK) + thought, True
+                shown, thinks = ("" if thinks or half else THINK) + thought, True
             if text:
                 shown, thinks = shown + (THOUGHT if thinks else "") + text, False
+            half = half and not shown
             finish = _finish(choice.get("finish_reason"))
             if finish is not None and calls.names:
                 shown += calls.text()

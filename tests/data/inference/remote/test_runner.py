@@ -117,6 +117,24 @@ def test_a_stream_that_breaks_off_is_continued_by_the_other_server() -> None:
     assert servers.waits == [], "another server is asked at once"
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        [{"reasoning_content": " well."}, {"content": "Yes."}],
+        [{"content": " well."}, {"content": "</think>"}, {"content": "Yes."}],
+    ],
+)
+def test_half_a_thought_is_thought_to_its_end(rest: list[dict[str, str]]) -> None:
+    def told(deltas: list[dict[str, str]], finish: str | None) -> httpx.Response:
+        lines = [{"choices": [{"delta": delta}]} for delta in deltas]
+        end = [{"choices": [{"delta": {}, "finish_reason": finish}]}] if finish else []
+        return httpx.Response(200, text="".join(f"data: {json.dumps(line)}\n\n" for line in [*lines, *end]))
+
+    servers = Servers(a=[told([{"reasoning_content": "Hm,"}], None)], b=[told(rest, "stop")])
+    outcome, seen = run(servers.runner())
+    assert outcome.text == "<think>Hm, well.</think>Yes." == "".join(progress.text for progress in seen)
+
+
 def test_a_server_that_cannot_continue_is_asked_for_the_whole_again() -> None:
     refuses: Reply = lambda body: httpx.Response(400, json={"error": "no"})  # noqa: E731
 
