@@ -5,7 +5,8 @@ const RETRY_MS = 1000;
 const FAILED_MS = 10000;
 const COMPLETE_MS = 80;
 const LONGEST_BEGINNING = 100;
-const LIST_PX = 280;
+const LIST_PX = 320; // as wide, and about as high when it is full
+const GAP_PX = 4;
 const KEY = "uniun/draft/";
 
 export default {
@@ -56,7 +57,7 @@ export default {
     this.onHide = () => document.visibilityState === "hidden" && this.flush(true);
     document.addEventListener("visibilitychange", this.onHide);
     window.addEventListener("focus", this.onFocus);
-    this.onResize = () => this.titles.length && (this.place = this.besideCursor());
+    this.onResize = () => this.titles.length && this.moveToCursor();
     window.addEventListener("resize", this.onResize);
     this.offerDraft();
     if (!this.title && !this.text) this.$el.querySelector(".u-note-title").focus();
@@ -125,7 +126,7 @@ export default {
     offer(beginning, titles) {
       if (beginning !== this.asked || this.begun() !== beginning) return;
       [this.titles, this.chosen] = [titles, 0];
-      if (titles.length) this.place = this.besideCursor();
+      if (titles.length) this.moveToCursor();
     },
     close() {
       clearTimeout(this.asking);
@@ -140,6 +141,7 @@ export default {
       else if (event.key === "Enter" || event.key === "Tab") this.choose(this.chosen);
       else if (event.key === "Escape") this.close();
       else return (["ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"].includes(event.key)) && this.close();
+      this.$nextTick(() => this.$el.querySelector(".u-titles [aria-selected=true]")?.scrollIntoView({ block: "nearest" }));
       event.preventDefault();
       event.stopPropagation();
     },
@@ -157,7 +159,7 @@ export default {
       }
     },
     // A textarea does not tell where its cursor is: a copy of its text up to there does.
-    besideCursor() {
+    moveToCursor() {
       const [area, copy, mark] = [this.$refs.area, document.createElement("div"), document.createElement("span")];
       const style = getComputedStyle(area);
       for (const name of ["font", "letterSpacing", "lineHeight", "padding", "border", "boxSizing", "tabSize"]) copy.style[name] = style[name];
@@ -169,11 +171,13 @@ export default {
       area.parentElement.append(copy);
       const [x, y, line] = [mark.offsetLeft, mark.offsetTop - area.scrollTop, parseFloat(style.lineHeight)];
       copy.remove();
+      if (y < 0 || y + line / 2 > area.clientHeight) return this.close(); // a smaller window has put the cursor out of sight
       const left = area.offsetLeft + Math.max(0, Math.min(x, area.clientWidth - LIST_PX));
-      const below = y + line + 8 + LIST_PX < area.clientHeight || y < LIST_PX;
-      return below
-        ? { left: `${left}px`, top: `${area.offsetTop + y + line + 4}px` }
-        : { left: `${left}px`, bottom: `${area.parentElement.clientHeight - area.offsetTop - y + 4}px` };
+      const above = area.getBoundingClientRect().top + y - 2 * GAP_PX;
+      const below = window.innerHeight - above - line - 4 * GAP_PX;
+      this.place = below >= LIST_PX || below >= above
+        ? { left: `${left}px`, top: `${area.offsetTop + y + line + GAP_PX}px`, maxHeight: `${below}px` }
+        : { left: `${left}px`, bottom: `${area.parentElement.clientHeight - area.offsetTop - y + GAP_PX}px`, maxHeight: `${above}px` };
     },
     // -- what the server says
     saved(serial, seen, title) {

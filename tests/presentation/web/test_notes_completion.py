@@ -73,6 +73,33 @@ def test_a_click_chooses_and_what_closes_the_link_is_not_written_twice(desk: Des
     expect(text).to_be_focused()
 
 
+@pytest.mark.parametrize("size", [(900, 500), (390, 400)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("lines", [1, 5])
+def test_the_list_stays_in_sight_in_a_window_that_becomes_small(
+    desk: Desk, size: tuple[int, int], lines: int
+) -> None:
+    page, text, titles = new_note(desk)
+    text.fill("a line\n" * lines)
+    text.press("Control+End")
+    text.press_sequentially("[[")
+    expect(titles).to_be_visible()
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    expect(titles).to_be_in_viewport(ratio=1)
+    text.press("ArrowUp")
+    expect(titles.get_by_role("option", selected=True)).to_be_in_viewport(ratio=0.9)
+    expect(titles.get_by_role("option").last).to_have_attribute("aria-selected", "true")
+
+
+def test_the_list_goes_when_a_smaller_window_hides_the_cursor(desk: Desk) -> None:
+    page, text, titles = new_note(desk)
+    text.fill("a line\n" * 18)
+    text.press("Control+End")
+    text.press_sequentially("[[")
+    expect(titles).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 400})
+    expect(titles).to_have_count(0)
+
+
 def test_the_list_stays_in_sight_on_a_phone(desk: Desk) -> None:
     page, text, titles = new_note(desk)
     page.set_viewport_size(PHONE)
