@@ -1,6 +1,7 @@
 """What the scheduler replaces: one queue, and two lanes. Nothing is ever stopped for anything."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import SetForeground
@@ -76,18 +77,24 @@ class FifoPolicy:
         return None
 
     def order(
-        self, jobs: Sequence[Job], residence: Residence, most: int | None = None
+        self, residence: Residence, on_device: Collection[Job], most: int | None = None
     ) -> dict[int, TierQueue]:
         lanes: dict[int, list[Job]] = {}
-        groups: dict[int, dict[str, list[Job]]] = {}
-        for job in jobs:
-            lane = self._lane(job.kind)
-            lanes.setdefault(lane, []).append(job)
-            groups.setdefault(lane, {}).setdefault(job.lead.model, []).append(job)
+        for job in self._jobs.ordered():
+            if not job.on_device:
+                lanes.setdefault(self._lane(job.kind), []).append(job)
+        census = self.census(on_device)
         return {
-            lane: TierQueue(queued[:most], list(groups[lane].values()))
-            for lane, queued in sorted(lanes.items())
+            lane: TierQueue(jobs[:most], census[lane], [job for job in jobs if job.service_s])
+            for lane, jobs in lanes.items()
         }
+
+    def census(self, on_device: Collection[Job]) -> dict[int, Counter[tuple[LlmTaskKind, str]]]:
+        found: dict[int, Counter[tuple[LlmTaskKind, str]]] = {}
+        for job in self._jobs:
+            if not job.on_device:
+                found.setdefault(self._lane(job.kind), Counter())[job.kind, job.lead.model] += 1
+        return dict(sorted(found.items()))
 
     def share(self, now: float, spent_s: float = 0.0, jobs: Iterable[Job] = ()) -> tuple[float, bool]:
         return 0.0, False

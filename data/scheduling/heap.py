@@ -1,5 +1,6 @@
 """A binary heap that can also remove and re-key any of its items."""
 
+import heapq
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +29,16 @@ class IndexedHeap(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         """In no particular order."""
         return iter(self._index)
+
+    def ordered(self) -> Iterator[T]:
+        """Smallest key first, O(log k) for the k-th; nothing may be changed meanwhile."""
+        heap = self._heap
+        frontier = [(heap[0][0], 0)] if heap else []
+        while frontier:
+            _, at = heapq.heappop(frontier)
+            yield heap[at][1]
+            for child in range(2 * at + 1, min(2 * at + 3, len(heap))):
+                heapq.heappush(frontier, (heap[child][0], child))
 
     def first(self) -> T | None:
         """The item with the smallest key."""

@@ -93,6 +93,16 @@ def _books(scheduler: InferenceScheduler) -> None:
         len(scheduler.callers) == sum(len(j.callers) for j in scheduler.jobs.values()),
         "callers without a job",
     )
+    census = scheduler.policy.census(scheduler.on_device.values())
+    counted = Counter(
+        (scheduler.policy.tier(job), job.kind, job.lead.model)
+        for job in scheduler.jobs.values()
+        if not job.on_device
+    )
+    _require(
+        counted == {(tier, *key): count for tier, counts in census.items() for key, count in counts.items()},
+        f"the census says {census} and the jobs {counted}",
+    )
     share, _ = scheduler.policy.share(scheduler.now)
     _require(-1e-9 <= share <= 1 + 1e-9, f"extract's share is {share}")
     kinds, flows = scheduler.policy.vruntimes()
@@ -114,11 +124,14 @@ class Gauges:
 
 def gauges(scheduler: InferenceScheduler, now: float) -> Gauges:
     """At `now`, not before the last event."""
-    jobs = scheduler.jobs.values()
+    queued: Counter[tuple[LlmTaskKind, int]] = Counter()
+    for tier, counts in scheduler.policy.census(scheduler.on_device.values()).items():
+        for (kind, _), count in counts.items():
+            queued[kind, tier] += count
     share, exhausted = scheduler.policy.share(now, now - scheduler.now, scheduler.on_device.values())
     return Gauges(
-        queued=dict(Counter((j.kind, scheduler.policy.tier(j)) for j in jobs if not j.on_device)),
-        running=sum(job.on_device for job in jobs),
+        queued=dict(queued),
+        running=len(scheduler.on_device),
         extract_share=share,
         extract_share_limit=scheduler.config.extract_share,
         extract_exhausted=exhausted,
@@ -176,8 +189,7 @@ def snapshot(
 
 def queue(scheduler: InferenceScheduler, most: int | None = None) -> dict[int, TierQueue]:
     """Who waits, by tier; the first `most` of each in the order in which they would run."""
-    queued = [job for job in scheduler.jobs.values() if job.phase is Phase.QUEUED]
-    return scheduler.policy.order(queued, scheduler.residence, most)
+    return scheduler.policy.order(scheduler.residence, scheduler.on_device.values(), most)
 
 
 def forecast(
@@ -214,14 +226,14 @@ def forecast(
 def _behind(scheduler: InferenceScheduler, their: TierQueue, model: str | None) -> tuple[float, str | None]:
     """Seconds that those of a tier need who were not put in order, with one swap to each of their models, and the model
     that is loaded after."""
+    rest = their.counts - Counter((job.kind, job.lead.model) for job in their.first)
+    mean_s = scheduler.totals.mean_service_s
+    seconds = sum(count * mean_s.get(kind, ASSUMED_SERVICE_S) for (kind, _), count in rest.items())
     shown = set(their.first)
-    seconds = 0.0
-    models: dict[str | None, None] = {model: None}
-    for group in their.groups:
-        rest = [job for job in group if job not in shown]
-        seconds += sum(max(0.0, _expected(scheduler, job)) for job in rest)
-        if rest:
-            models[rest[0].lead.model] = None
+    for job in their.begun:
+        if job not in shown:
+            seconds -= min(job.service_s, mean_s.get(job.kind, ASSUMED_SERVICE_S))
+    models = dict.fromkeys([model, *(needed for _, needed in rest)])
     seconds += sum(scheduler.residence.cost(each) for each in models if each not in (None, model))
     return seconds, next(reversed(models))
 

@@ -1,6 +1,7 @@
 """What a scheduling policy decides; the scheduler around it keeps the lives of the jobs."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,12 +34,14 @@ class TierQueue:
 
     first: list[Job]
     """In the order in which they would run."""
-    groups: list[list[Job]]
-    """All of them, those that are first included; the jobs of one group are for one model."""
+    counts: Counter[tuple[LlmTaskKind, str]]
+    """All of them, those that are first included, by kind and by the model that is needed."""
+    begun: list[Job]
+    """Those that have had the device already."""
 
     @property
     def count(self) -> int:
-        return sum(map(len, self.groups))
+        return self.counts.total()
 
 
 class Policy(Protocol):
@@ -102,12 +105,16 @@ class Policy(Protocol):
         ...
 
     def order(
-        self, jobs: Sequence[Job], residence: Residence, most: int | None = None
+        self, residence: Residence, on_device: Collection[Job], most: int | None = None
     ) -> dict[int, TierQueue]:
-        """Queued jobs, given in order of arrival, by tier, the best tier first, as they would run as things stand.
+        """Who is not on the device, by tier, the best tier first, as they would run as things stand.
 
-        Only the first `most` of each tier are put in order: that costs a fraction of ordering ten thousand.
+        Only the first `most` of each tier are looked at, the rest are counted.
         """
+        ...
+
+    def census(self, on_device: Collection[Job]) -> dict[int, Counter[tuple[LlmTaskKind, str]]]:
+        """How many are not on the device, by tier, the best first, then by kind and by the model that is needed."""
         ...
 
     def share(self, now: float, spent_s: float = 0.0, jobs: Iterable[Job] = ()) -> tuple[float, bool]:

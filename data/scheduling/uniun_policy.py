@@ -9,7 +9,8 @@ Hoisted jobs stay in the indexes of the lower tiers too: those are looked at onl
 """
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -18,6 +19,8 @@ from data.scheduling.events import SetForeground
 from data.scheduling.fair_pool import POOL_KINDS, FairPool
 from data.scheduling.heap import IndexedHeap
 from data.scheduling.jobs import FlowKey, Job
+from data.scheduling.line import Line, Sort
+from data.scheduling.model_queue import ModelQueue
 from data.scheduling.policy import Choice, TierQueue
 from data.scheduling.residence import Residence
 from data.scheduling.share import ExtractShare
@@ -28,22 +31,11 @@ CHAT, EXTRACT, API = LlmTaskKind.CHAT, LlmTaskKind.EXTRACT, LlmTaskKind.API
 
 T0, T1, T2, T3, T4, T5 = range(6)
 
+Placed = tuple[tuple[float, ...], Job]
+"""What decides its place in a tier, and who it is."""
+
 EPSILON_S = 1e-6
 """A vruntime must be strictly smaller to take over, so look just after the moment when they are equal."""
-
-
-class ModelQueue:
-    """Live jobs of one target model, except where the fair pool keeps them."""
-
-    def __init__(self, served: Served) -> None:
-        self.hinted = TurnQueue(served)
-        self.hinted_waits: IndexedHeap[Job] = IndexedHeap()
-        self.extract: IndexedHeap[Job] = IndexedHeap()
-        self.ahead: IndexedHeap[Job] = IndexedHeap()
-        """Chats' prompts that are read ahead; what is left of them when their hint has ended."""
-        self.overdue: IndexedHeap[Job] = IndexedHeap()
-        self.waits: IndexedHeap[Job] = IndexedHeap()
-        """All but chats, longest wait first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +54,7 @@ class UniunPolicy:
         self._served = Served()
         self._by_kind = {kind: TurnQueue(self._served) for kind in LlmTaskKind}
         self._models: dict[str, ModelQueue] = {}
+        self._line = Line()
         self._deadlines: IndexedHeap[Job] = IndexedHeap()
         self._hints: dict[Job, None] = {}
         """Jobs whose hint ends when the surface is left."""
@@ -100,6 +93,7 @@ class UniunPolicy:
         if not job.spec.ahead:
             self._by_kind[job.kind].add(job)
         if job.is_chat:
+            self._line.add(job)
             return
         queue = self._models.get(job.lead.model)
         if queue is None:
@@ -127,8 +121,10 @@ class UniunPolicy:
         if late and job.deadline is not None and job.kind is not EXTRACT:
             since = min(since, job.deadline)
         queue.waits.push(job, (since, job.arrival))
+        self._line.add(job)
 
     def withdraw(self, job: Job) -> None:
+        self._line.discard(job)
         self._by_kind[job.kind].discard(job)
         self._hints.pop(job, None)
         queue = self._models.get(job.lead.model)
@@ -162,7 +158,9 @@ class UniunPolicy:
         self._foreground = None if event.kind is None else (event.kind, event.subject)
         if left:
             for job in list(self._hints):
+                self._line.discard(job)
                 job.hinted = False
+                self._line.add(job)
                 queue = self._models[job.lead.model]
                 queue.hinted.discard(job)
                 queue.hinted_waits.discard(job)
@@ -238,51 +236,100 @@ class UniunPolicy:
         return min((max(t, soonest) for t in times if t > now), default=None)
 
     def order(
-        self, jobs: Sequence[Job], residence: Residence, most: int | None = None
+        self, residence: Residence, on_device: Collection[Job], most: int | None = None
     ) -> dict[int, TierQueue]:
-        ranked = any(job.spec.rank for job in jobs)
-        if ranked:
-            jobs = sorted(jobs, key=lambda job: job.spec.rank)
-        turns: dict[FlowKey, int] = {}
-        turn: dict[Job, int] = {}
-        # What decides a tier is alike within a group, and a group is in its order already: no job is looked at closely
-        # but the first of each group and those that are shown.
-        groups: dict[tuple[object, ...], list[Job]] = {}
-        extract_seen = self._surface_kind is EXTRACT
+        lines: dict[int, list[Iterable[Placed]]] = {tier: [] for tier in range(T5 + 1)}
+        # Whom somebody more urgent waits for runs in that one's turn, not in its own flow's.
+        raised: set[Job] = set()
+        for job in self._line.leads():
+            if (tier := self.tier(job)) != self._own_tier(job):
+                raised.add(job)
+                lines[tier].append(self._placed(tier, [job], residence, set()))
+        flows: dict[tuple[int, FlowKey], list[Iterator[Job]]] = {}
+        for sort, theirs in self._line.sorts.items():
+            tier = self._sort_tier(sort, None)
+            shown = self._foreground if self._foreground in theirs and not sort.ahead else None
+            for key in theirs if tier <= T1 else filter(None, [shown]):
+                jobs = theirs[key]
+                turns = jobs.ordered() if sort.by_turns else iter(sorted(jobs, key=_by_rank))
+                flows.setdefault((min(tier, T1), key), []).append(turns)
+            if tier == T4:
+                waiting = [jobs for key, jobs in theirs.items() if key != shown]
+                lines[T4] += self._pool_turns(waiting, residence, raised, most)
+        for (tier, _), parts in flows.items():
+            lines[tier].append(self._placed(tier, heapq.merge(*parts, key=_by_rank), residence, raised))
+        extract = T5 if self._share.exhausted else T2
+        for queue in self._models.values():
+            for tier, heap in ((T3, queue.overdue), (extract, queue.extract), (T5, queue.ahead)):
+                lines[tier].append(self._placed(tier, self._own(heap, tier), residence, raised))
+        begun: dict[int, list[Job]] = {}
+        for job in self._line.begun:
+            if not job.on_device:
+                begun.setdefault(self.tier(job), []).append(job)
+        return {
+            tier: TierQueue(
+                [job for _, job in islice(heapq.merge(*lines[tier]), most)], counts, begun.get(tier, [])
+            )
+            for tier, counts in self.census(on_device).items()
+        }
+
+    def _placed(
+        self, tier: int, jobs: Iterable[Job], residence: Residence, without: set[Job]
+    ) -> Iterator[Placed]:
+        """Each with what decides its place in the tier; `jobs` are of one flow and in its order."""
+        turn = 0
         for job in jobs:
-            spec = job.spec
-            kind, flow = spec.kind, spec.flow
-            turns[kind, flow] = turn[job] = turns.get((kind, flow), -1) + 1
-            if kind is EXTRACT and not (job.hinted or extract_seen):
-                flow = ""  # these go by arrival alone
-            alike = (
-                kind, flow, job.lead.model, job.hinted, job.overdue, spec.ahead, job if job.waiters else None
-            )  # fmt: skip
-            if (group := groups.get(alike)) is None:
-                groups[alike] = [job]
-            else:
-                group.append(job)
-        tiers: dict[int, list[list[Job]]] = {}
-        for group in groups.values():
-            tiers.setdefault(self.tier(group[0]), []).append(group)
-
-        def key(job: Job) -> tuple[float, ...]:
-            foreign = float(tier > T1 and job.lead.model != residence.model)
+            if job.on_device or job in without:
+                continue
+            foreign = job.lead.model != residence.model
             if tier <= T1:
-                return (foreign, turn[job], self._served.last(job.flow_key), job.arrival)
-            if tier == T3:
-                return (foreign, job.deadline or 0.0, job.arrival)
-            if tier == T4 and job.kind in POOL_KINDS:
-                return (foreign, turn[job], *self._pool.key(job))
-            return (foreign, job.arrival)
+                yield (turn, self._served.last(job.flow_key), job.arrival), job
+            elif tier == T3:
+                yield (foreign, job.deadline or 0.0, job.arrival), job
+            elif tier == T4 and job.kind in POOL_KINDS:
+                yield (foreign, turn, *self._pool.key(job)), job
+            else:
+                yield (foreign, 0, 0.0, 0.0, job.arrival) if tier == T4 else (foreign, job.arrival), job
+            turn += 1
 
-        found: dict[int, TierQueue] = {}
-        for tier, theirs in sorted(tiers.items()):
-            if ranked or tier == T3:
-                for group in theirs:
-                    group.sort(key=key)
-            found[tier] = TierQueue(list(islice(heapq.merge(*theirs, key=key), most)), theirs)
-        return found
+    def _pool_turns(
+        self, flows: list[IndexedHeap[Job]], residence: Residence, raised: set[Job], most: int | None
+    ) -> list[Iterable[Placed]]:
+        """Of jobs for one model. Where flows abound, the first jobs of some of them are all that is asked for."""
+        if most is not None and len(flows) >= most:
+            heads, others = [], []
+            for jobs in flows:
+                head = jobs.first()
+                if head is None or head.on_device or head in raised:
+                    others.append(jobs)
+                else:
+                    heads.append((self._pool.key(head), head))
+            if len(heads) >= most:
+                first: list[Iterable[Job]] = [[head] for _, head in heapq.nsmallest(most, heads)]
+                first += [jobs.ordered() for jobs in others]
+                return [self._placed(T4, jobs, residence, raised) for jobs in first]
+        return [self._placed(T4, jobs.ordered(), residence, raised) for jobs in flows]
+
+    def _own(self, heap: IndexedHeap[Job], tier: int) -> Iterator[Job]:
+        """Those that are of the tier themselves."""
+        return (job for job in heap.ordered() if self._own_tier(job) == tier)
+
+    def census(self, on_device: Collection[Job]) -> dict[int, Counter[tuple[LlmTaskKind, str]]]:
+        found: dict[int, Counter[tuple[LlmTaskKind, str]]] = {tier: Counter() for tier in range(T5 + 1)}
+        for sort, count in self._line.counts.items():
+            found[self._sort_tier(sort, None)][sort.kind, sort.model] += count
+        kind, flow = self._foreground or (None, None)
+        if kind is not None and flow is not None:
+            for sort, flows in self._line.sorts.items():
+                jobs = len(flows.get((kind, flow), ()))
+                found[self._sort_tier(sort, None)][sort.kind, sort.model] -= jobs
+                found[self._sort_tier(sort, flow)][sort.kind, sort.model] += jobs
+        for job in self._line.leads():
+            found[self._own_tier(job)][job.kind, job.lead.model] -= 1
+            found[self.tier(job)][job.kind, job.lead.model] += 1
+        for job in on_device:
+            found[self.tier(job)][job.kind, job.lead.model] -= 1
+        return {tier: +counts for tier, counts in found.items() if any(counts.values())}
 
     def share(self, now: float, spent_s: float = 0.0, jobs: Iterable[Job] = ()) -> tuple[float, bool]:
         kinds = [job.kind for job in jobs]
@@ -300,21 +347,26 @@ class UniunPolicy:
         return self._foreground[0] if self._foreground is not None else None
 
     def _own_tier(self, job: Job) -> int:
-        if job.is_chat:
-            return T0
-        if job.hinted or self._is_surface(job):
-            return T1
-        if job.spec.ahead:
-            return T5
-        if job.kind is EXTRACT:
-            return T5 if self._share.exhausted else T2
-        return T3 if job.overdue else T4
+        return self._tier_of(job.kind, job.hinted, job.overdue, job.spec.ahead, job.spec.flow)
 
-    def _is_surface(self, job: Job) -> bool:
-        if self._foreground is None:
-            return False
-        kind, subject = self._foreground
-        return not job.spec.ahead and job.kind is kind and subject in (None, job.spec.flow)
+    def _sort_tier(self, sort: Sort, flow: str | None) -> int:
+        return self._tier_of(sort.kind, sort.hinted, sort.overdue, sort.ahead, flow)
+
+    def _tier_of(self, kind: LlmTaskKind, hinted: bool, overdue: bool, ahead: bool, flow: str | None) -> int:
+        """Of a job for which nobody waits; `flow` is none for one that is not the one looked at."""
+        if kind is CHAT and not ahead:
+            return T0
+        if hinted:
+            return T1
+        if self._foreground is not None and not ahead:
+            surface, subject = self._foreground
+            if kind is surface and subject in (None, flow):
+                return T1
+        if ahead:
+            return T5
+        if kind is EXTRACT:
+            return T5 if self._share.exhausted else T2
+        return T3 if overdue else T4
 
     def _slice_end(self, running: Job) -> float:
         return running.dispatched_at + self._config.fair_slice_s
@@ -404,3 +456,8 @@ class UniunPolicy:
             if ahead is None
             else Choice(ahead, T5, f"a prompt read ahead, nothing better to do; {reason}")
         )
+
+
+def _by_rank(job: Job) -> tuple[int, int]:
+    """The order inside a flow."""
+    return (job.spec.rank, job.arrival)

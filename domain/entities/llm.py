@@ -153,7 +153,9 @@ class Waiting(Entity):
 
     type: Literal["waiting"] = "waiting"
     position: int
-    """Jobs that would run before it, as things stand now."""
+    """Its place among all that wait, 1 for the next one, as things stand now …"""
+    at_least: bool = False
+    """… or, so far back that places are not told, a place that it is not before."""
     estimated_start_s: float | None
     reason: str
 

@@ -199,7 +199,8 @@ async def paced(
 
 
 def _too_late(seconds: float, waiting: Waiting | None) -> str:
-    place = f"it was number {waiting.position} in the queue" if waiting else "it had not begun to run"
+    later = " or later" if waiting is not None and waiting.at_least else ""
+    place = f"it was number {waiting.position}{later} in the queue" if waiting else "it had not begun to run"
     return (
         f"The answer was not begun within the {seconds:g} s of `timeout`: {place}. "
         "Send it again with more time, or with more urgency."
@@ -209,8 +210,9 @@ def _too_late(seconds: float, waiting: Waiting | None) -> str:
 def _comment(event: GenerationEvent) -> str:
     """For whoever reads the stream with their own eyes; clients skip comments. Other clients are not named in it."""
     match event:
-        case Waiting(position=position, estimated_start_s=seconds):
-            return f"queued, position {position}" + (f", starts in about {seconds:g} s" if seconds else "")
+        case Waiting(position=position, at_least=at_least, estimated_start_s=seconds):
+            place = f"queued, position {position}" + (" or later" if at_least else "")
+            return place + (f", starts in about {seconds:g} s" if seconds else "")
         case Prefilling(done_tokens=done, total_tokens=total):
             return f"prefill, {done} of {total} tokens"
         case Preempted():

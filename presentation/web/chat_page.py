@@ -13,6 +13,7 @@ from presentation.web.chat_head import ChatHead
 from presentation.web.chat_list import ConversationList
 from presentation.web.chat_thread import Thread, ThreadActions
 from presentation.web.composer import Composer
+from presentation.web.glance import glance
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.notices import tell_error
 from presentation.web.outside import Outside
@@ -115,8 +116,7 @@ class ChatPage:
         live = self._live
         if live is None:
             return
-        snapshot = self._site.faces.scheduler.snapshot()
-        words = waiting_words(live, snapshot, self._site.now() - live.asked_at)
+        words = waiting_words(live, glance(self._site), self._site.now() - live.asked_at)
         if self._elsewhere:
             words = "An answer is being written on another branch."
         kind, _, _ = words.partition("…")

@@ -8,6 +8,7 @@ from domain.errors import ConversationNotFound, InvalidRequest
 from presentation.web.asking import ask
 from presentation.web.chat_thread import Thread, ThreadActions
 from presentation.web.composer import Composer
+from presentation.web.glance import glance
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.notes_field import NoteField, Standing
 from presentation.web.notices import tell, tell_error
@@ -96,8 +97,9 @@ class ComposerPanel:
 
     def _look(self) -> None:
         if self._live is not None:
-            snapshot = self._site.faces.scheduler.snapshot()
-            self._thread.say(waiting_words(self._live, snapshot, self._site.now() - self._live.asked_at))
+            self._thread.say(
+                waiting_words(self._live, glance(self._site), self._site.now() - self._live.asked_at)
+            )
 
     # -- what the user does
 

@@ -2,26 +2,22 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from weakref import WeakKeyDictionary
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from domain.entities.scheduler import SchedulerSnapshot
 from domain.errors import UniunError
-from presentation.controllers.scheduler import SchedulerController
 from presentation.web import scheduler_html as html
 from presentation.web import timeline
 from presentation.web.flow_names import FlowNames, flows_of
+from presentation.web.glance import glance
 from presentation.web.notices import tell_error
 from presentation.web.parts import button
 from presentation.web.shell import heading, plain
 from presentation.web.site import Site
 
 PERIOD_S = 0.3
-SHARED_S = 0.15
-"""Pages that look within this time share one look; with thousands of jobs one costs the loop some milliseconds. What
-is shown is at most the sum of the two old, save for the time on the wire."""
+"""What is shown is at most this and `SHARED_S` old, save for the time on the wire."""
 _INTRO = (
     "One language model runs on this machine and does one thing at a time. Your chats, the reading of your notes, the "
     "deck, your Ganas and other programs share it. This page shows who has it now, who waits, and why."
@@ -89,7 +85,7 @@ class SchedulerView:
 
     async def look(self) -> None:
         """Shows what is now."""
-        snapshot = _glance(self._site)
+        snapshot = glance(self._site)
         # The picture moves by a pixel in 0.6 s, and is the largest part.
         if int(snapshot.at) != self._drawn_at:
             self._drawn_at = int(snapshot.at)
@@ -129,18 +125,6 @@ class SchedulerView:
         self._open = isinstance(event.args, dict) and event.args.get("open") is True
         history = self._names.history(self._scheduler.history())
         self._table.content = timeline.table(history) if self._open else ""
-
-
-_glances: WeakKeyDictionary[SchedulerController, tuple[float, SchedulerSnapshot]] = WeakKeyDictionary()
-
-
-def _glance(site: Site) -> SchedulerSnapshot:
-    now, scheduler = site.now(), site.faces.scheduler
-    at, snapshot = _glances.get(scheduler, (now, None))
-    if snapshot is None or now - at > SHARED_S:
-        snapshot = scheduler.snapshot()
-        _glances[scheduler] = now, snapshot
-    return snapshot
 
 
 @contextmanager

@@ -38,7 +38,8 @@ def _queued(waiting: Waiting, snapshot: SchedulerSnapshot, waited_s: float) -> s
     who = _KINDS.get(running.kind, str(running.kind))
     if running.state == "stopping":
         return f"Stopping {who}… {waited_s:.1f} s"
-    place = f" Place {waiting.position} in the queue." if waiting.position > 1 else ""
+    later = " or later" if waiting.at_least else ""
+    place = f" Place {waiting.position}{later} in the queue." if waiting.position > 1 else ""
     soon = waiting.estimated_start_s
     about = f" About {max(1, round(soon))} s more." if soon is not None else ""
     return f"Waiting for {who} to end… {waited_s:.1f} s.{place}{about}"

@@ -225,6 +225,11 @@ def snapshot(
             "Reading the question and its notes… 25 %",
         ),
         (
+            Waiting(position=201, at_least=True, estimated_start_s=None, reason="chat (b) runs"),
+            snapshot(LlmTaskKind.CHAT),
+            "Waiting for another chat to end… 0.1 s. Place 201 or later in the queue.",
+        ),
+        (
             Preempted(reason="the engine was lost"),
             snapshot(),
             "Interrupted, goes on soon: the engine was lost",
