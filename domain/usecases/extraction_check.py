@@ -1,6 +1,7 @@
 """From a model's answer to what is kept of it: well formed, tidy, and said by the note."""
 
 import re
+from itertools import takewhile
 
 from pydantic import ValidationError
 
@@ -8,14 +9,21 @@ from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
 from domain.entities.llm import GenerationResult
 from domain.prompts.extraction import MOST, SUMMARY_CHARACTERS
 from domain.reasons import plain_reason
-from domain.usecases.passages import keywords
+from domain.usecases.passages import keywords, singular, unspaced
 
 _GROUNDED = 0.5
-"""Share of its words that a name, or a summary, must have from the note."""
+"""Share of its words that a summary must have from the note; a name must have them all."""
 _NAME_WORDS = 8
 """A longer name is a sentence that the model did not find the end of."""
-_STEM = 5
-"""Characters that two forms of one word share, roughly: steeped, steeping."""
+_SENTENCE_WORDS = 4
+"""So many words and one of these verbs among them are a sentence, too."""
+_FINITE = frozenset(("is", "are", "was", "were", "has", "have", "had"))
+_STEM = 4
+"""Characters that two forms of one word share at least: steeped, steeping. And …"""
+_STEM_SHARE = 0.6
+"""… so much of the longer one: Schnecke, Schnecken, and not Schnenklein, which a small model made of them."""
+_MOST_ALIKE = 200
+"""Words with one stem that are looked at: a note may be megabytes of them."""
 
 
 class BadAnswer(Exception):
@@ -29,16 +37,16 @@ def checked(result: GenerationResult, title: str, text: str) -> Extraction:
     elsewhere. A summary of another note gives way to the note's own first sentence.
     """
     said = _parsed(result)
-    note = _stems(f"{title}\n{text}", limit=len(text))
+    note = _Said(f"{title}\n{text}")
     concepts: dict[str, ConceptClaim] = {}
     for claim in said.concepts[:MOST]:
         name = _name(claim.name)
-        if _is_from(name, note):
+        if note.has_name(name):
             concepts.setdefault(key(name), ConceptClaim(name=name, type=_type(claim.type)))
     relations: dict[tuple[str, str, str], RelationClaim] = {}
     for said_of in said.relations[:MOST]:
         source, verb, target = _name(said_of.source), tidy(said_of.verb), _name(said_of.target)
-        if verb and key(source) != key(target) and _is_from(source, note) and _is_from(target, note):
+        if verb and key(source) != key(target) and note.has_name(source) and note.has_name(target):
             relation = RelationClaim(source=source, verb=verb, target=target)
             relations.setdefault((key(source), key(verb), key(target)), relation)
             for end in (source, target):
@@ -47,7 +55,7 @@ def checked(result: GenerationResult, title: str, text: str) -> Extraction:
     return Extraction(
         concepts=tuple(concepts.values()),
         relations=tuple(relations.values()),
-        summary=summary if _is_from(summary, note) else _first_sentence(title, text),
+        summary=summary if note.has_gist(summary) else _first_sentence(title, text),
     )
 
 
@@ -64,7 +72,9 @@ def tidy(text: str) -> str:
 def _name(said: str) -> str:
     """Empty if it is none: a sentence, a gap to fill in, or a piece of the JSON around it."""
     name = tidy(said).strip(",;: ")
-    return name if len(name.split()) <= _NAME_WORDS and not set(name) & set("{}[]") else ""
+    words = name.casefold().split()
+    sentence = len(words) > _NAME_WORDS or (len(words) >= _SENTENCE_WORDS and not _FINITE.isdisjoint(words))
+    return "" if sentence or set(name) & set("{}[]") else name
 
 
 def _type(said: str) -> str:
@@ -88,13 +98,41 @@ def _parsed(result: GenerationResult) -> Extraction:
         ) from None
 
 
-def _stems(text: str, limit: int) -> frozenset[str]:
-    return frozenset(word[:_STEM] for word in keywords(text, limit=max(limit, 12)))
+class _Said:
+    """The words of a note."""
+
+    def __init__(self, text: str) -> None:
+        self._text = " ".join(text.casefold().split())
+        words = keywords(text, limit=len(text))
+        self._words = {singular(word) for word in words}
+        self._alike: dict[str, list[str]] = {}
+        for word in words:
+            alike = self._alike.setdefault(word[:_STEM], [])
+            if len(alike) < _MOST_ALIKE:
+                alike.append(word)
+
+    def has_name(self, name: str) -> bool:
+        """Whether the note has all of its words, in some form."""
+        said = keywords(name, limit=100)
+        return bool(said) and all(self._has(word) for word in said)
+
+    def has_gist(self, summary: str) -> bool:
+        """Whether the note has most of its words."""
+        said = keywords(summary, limit=100)
+        return bool(said) and sum(self._has(word) for word in said) >= _GROUNDED * len(said)
+
+    def _has(self, word: str) -> bool:
+        if singular(word) in self._words or (unspaced(word) and word in self._text):
+            return True
+        return not word.isdigit() and any(
+            _one_word(word, other) for other in self._alike.get(word[:_STEM], ())
+        )
 
 
-def _is_from(said: str, note: frozenset[str]) -> bool:
-    stems = _stems(said, limit=100)
-    return bool(stems) and len(stems & note) >= _GROUNDED * len(stems)
+def _one_word(some: str, other: str) -> bool:
+    """Whether two words are forms of one, roughly."""
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(some, other, strict=False)))
+    return shared >= max(_STEM, _STEM_SHARE * max(len(some), len(other)))
 
 
 def _first_sentence(title: str, text: str) -> str:

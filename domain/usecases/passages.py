@@ -27,10 +27,10 @@ def words(text: str) -> list[str]:
     """Words in order, without case and plural; scripts without spaces in pairs of characters."""
     found: list[str] = []
     for word in _WORD.findall(text.casefold()):
-        if _UNSPACED.search(word):
+        if unspaced(word):
             found += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
         else:
-            found.append(_stem(word))
+            found.append(singular(word))
     return found
 
 
@@ -52,7 +52,12 @@ def phrases(question: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _stem(word: str) -> str:
+def unspaced(word: str) -> bool:
+    """Whether it is of a script without spaces, and so may be many words."""
+    return _UNSPACED.search(word) is not None
+
+
+def singular(word: str) -> str:
     """English plurals, and no more: the embedder knows the rest."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"

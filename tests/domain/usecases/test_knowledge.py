@@ -229,6 +229,39 @@ def test_what_the_note_does_not_say_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "name", "kept"),
+    [
+        ("Schnecken fressen Salat. Laufenten fressen Schnecken.", "Schnenklein", False),
+        ("Schnecken fressen Salat.", "Schnecke", True),
+        ("Tomaten stehen im Gewächshaus.", "Gewächshäuser", True),
+        ("The United Nations met.", "United UN", False),
+        ("The United Nations (UN) met.", "UN", True),
+        ("The measured value was 21 metres.", "12 metres", False),
+        ("The measured value was 21 metres.", "21 metres", True),
+        ("The hotel was near the Tagus.", "The hotel was near the Tagus", False),
+        ("The hotel was near the Tagus.", "hotel near the Tagus", True),
+        ("The ice sheet of Greenland melts.", "Greenland ice sheet", True),
+        ("She drinks teas.", "tea", True),
+        ("東京は日本の首都である。", "首都", True),
+        ("東京は日本の首都である。", "京都", False),
+        ("กรุงเทพเป็นเมืองหลวงของประเทศไทย", "ประเทศไทย", True),
+        ("Кошка спит на крыше.", "крыша", True),
+        ("Кошка спит на крыше.", "кошелёк", False),
+        ("Собака охраняет большую библиотеку.", "библиотека", True),
+    ],
+)
+def test_a_name_is_kept_if_the_note_has_all_of_its_words(text: str, name: str, kept: bool) -> None:
+    world = World(said(concepts=[{"name": name, "type": "thing"}]))
+
+    async def scenario() -> None:
+        await world.write(text=text)
+        assert await world.extract("n1") == "read"
+        assert [c.name for c in (await world.library.knowledge.graph()).concepts] == [name] * kept
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
     "text", ["# Only a heading", "| a | b |", "東京は日本の首都です。人が多い。", "x" * 5_000]
 )
 def test_a_note_without_a_sentence_has_a_summary_all_the_same(text: str) -> None:
