@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from domain.errors import DatabaseError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration. Named here so that a start that needs none does not import Alembic."""
 PATIENCE_S = 60.0
 

@@ -7,7 +7,8 @@ from sqlmodel import Session, col, select
 
 from data.database.rows import chunks, insert, table, upsert
 from data.database.session import Database
-from data.database.tables.notes import ManasNoteRow, ManasRow, NoteRow
+from data.database.tables.notes import ManasNoteRow, ManasRow, NoteArrivalRow, NoteRow
+from data.repositories.note_arrivals import arrive, manas_place
 from data.repositories.note_links import name_key
 from domain.entities.note import Manas
 from domain.errors import InvalidRequest, ManasNotFound, NoteNotFound
@@ -75,6 +76,8 @@ class SqlManasRepository:
         def write(session: Session) -> None:
             row = _find(session, manas_id)
             session.connection().execute(delete(table(ManasRow)).where(col(ManasRow.id) == row.id))
+            gone = col(NoteArrivalRow.place) == manas_place(row.id)
+            session.connection().execute(delete(table(NoteArrivalRow)).where(gone))
 
         await self._database.write(write)
 
@@ -92,6 +95,7 @@ class SqlManasRepository:
                     )
                 rows = [{"manas_id": row.id, "note_id": note_id} for note_id in chunk]
                 upsert(session, ManasNoteRow, rows, key=["manas_id", "note_id"])
+                arrive(session, {note_id: [manas_place(row.id)] for note_id in chunk})
 
         await self._database.write(write)
 

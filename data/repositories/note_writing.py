@@ -22,6 +22,7 @@ from data.database.tables.notes import (
 from data.repositories.concept_merging import refresh_named
 from data.repositories.counters import next_value
 from data.repositories.graph import withdraw
+from data.repositories.note_arrivals import arrive, tag_place
 from data.repositories.note_index import index_notes, unindex_notes
 from data.repositories.note_links import last_component, name_key, name_keys
 from domain.entities.note import Note
@@ -71,17 +72,14 @@ def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
     _bring_back(session, notes)
     before = _stored(session, ids)
     named = _named(session, list(before))
-    changed = [note for note in notes if before.get(note.id, ("", 0))[0] != note.content_hash]
-    changes = {note_id: change for note_id, (_, change) in before.items()}
-    if changed:
-        last = next_value(session, "changes", len(changed))
-        changes.update((note.id, last - at) for at, note in enumerate(reversed(changed)))
-    upsert(session, NoteRow, [_row(note, changes[note.id]) for note in notes], key=["id"])
+    changed = [note for note in notes if before.get(note.id) != note.content_hash]
+    upsert(session, NoteRow, [_row(note) for note in notes], key=["id"])
     if before:
         _clear(session, list(before))
     insert(
         session, NoteTagRow, [{"note_id": note.id, "tag": tag} for note in notes for tag in set(note.tags)]
     )
+    arrive(session, {note.id: [tag_place(tag) for tag in note.tags] for note in notes if note.tags})
     insert(
         session, NoteNameRow, [{"note_id": note.id, "key": key} for note in notes for key in name_keys(note)]
     )
@@ -170,10 +168,9 @@ def _file_key(origin: str) -> str:
     return hashlib.sha256(storable(origin).encode()).hexdigest()
 
 
-def _stored(session: Session, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
-    """Note id to content hash and number of its last change."""
-    rows = select(NoteRow.id, NoteRow.content_hash, NoteRow.change).where(col(NoteRow.id).in_(ids))
-    return {note_id: (content_hash, change) for note_id, content_hash, change in session.exec(rows)}
+def _stored(session: Session, ids: Sequence[str]) -> dict[str, str]:
+    """Note id to content hash."""
+    return dict(session.exec(select(NoteRow.id, NoteRow.content_hash).where(col(NoteRow.id).in_(ids))).all())
 
 
 def _named(session: Session, ids: Sequence[str]) -> set[tuple[str, str, str]]:
@@ -184,5 +181,5 @@ def _named(session: Session, ids: Sequence[str]) -> set[tuple[str, str, str]]:
     return set(session.exec(rows.where(col(NoteRow.id).in_(ids))).all()) if ids else set()
 
 
-def _row(note: Note, change: int) -> dict[str, Any]:
-    return {**note.model_dump(), "change": change, "characters": len(note.text)}
+def _row(note: Note) -> dict[str, Any]:
+    return {**note.model_dump(), "characters": len(note.text)}

@@ -18,11 +18,12 @@ from data.database.tables.notes import (
     NoteTagRow,
 )
 from data.repositories.full_text import SNIPPET_REACH, query_words, snippet
+from data.repositories.note_arrivals import arrivals
 from data.repositories.note_index import matches
 from data.repositories.note_links import LinkTargets, last_component, name_key, name_keys
 from data.repositories.note_scope import within
 from data.repositories.note_writing import delete_note, write_notes
-from domain.entities.note import ImportedOrigin, Link, Note, NoteChange, NoteLine, SearchHit
+from domain.entities.note import ImportedOrigin, Link, Note, NoteArrival, NoteLine, SearchHit
 from domain.errors import NoteNotFound
 
 
@@ -124,7 +125,10 @@ class SqlNoteRepository:
         wanted = query_words(query)
 
         def read(session: Session) -> tuple[SearchHit, ...]:
-            scores = dict(matches(session, wanted, tag=tag, manas_id=manas_id, limit=limit))
+            ranked = matches(
+                session, wanted, called=name_key(query), tag=tag, manas_id=manas_id, limit=limit
+            )
+            scores = dict(ranked)
             found = {
                 number: (note_id, title, text)
                 for chunk in chunks(list(scores))
@@ -141,7 +145,7 @@ class SqlNoteRepository:
             for number, score in scores.items():
                 if number in found:
                     note_id, title, text = found[number]
-                    excerpt = snippet(text, wanted)
+                    excerpt = snippet(title, text, wanted)
                     hits.append(SearchHit(note_id=note_id, title=title, snippet=excerpt, score=score))
             return tuple(hits)
 
@@ -152,7 +156,12 @@ class SqlNoteRepository:
     ) -> tuple[tuple[str, ...], ...]:
         def read(session: Session) -> tuple[tuple[str, ...], ...]:
             numbers = [
-                [number for number, _ in matches(session, wanted, manas_id=manas_id, limit=limit)]
+                [
+                    number
+                    for number, _ in matches(
+                        session, wanted, called=name_key(query), manas_id=manas_id, limit=limit
+                    )
+                ]
                 if (wanted := query_words(query)) and limit > 0
                 else []
                 for query in queries
@@ -218,7 +227,7 @@ class SqlNoteRepository:
 
         return await self._database.read(read)
 
-    async def changed_since(
+    async def arrived_since(
         self,
         after: int | None,
         *,
@@ -226,24 +235,24 @@ class SqlNoteRepository:
         manas_id: str | None,
         limit: int,
         later_than: datetime | None = None,
-    ) -> tuple[NoteChange, ...]:
-        def read(session: Session) -> tuple[NoteChange, ...]:
-            later = [col(NoteRow.change) > after] if after is not None else []
-            if later_than is not None:
-                later.append(col(NoteRow.changed_at) > later_than)
+    ) -> tuple[NoteArrival, ...]:
+        def read(session: Session) -> tuple[NoteArrival, ...]:
+            new = arrivals(after, tag=tag, manas_id=manas_id)
+            later = [col(NoteRow.changed_at) > later_than] if later_than is not None else []
             rows = session.exec(
-                select(NoteRow)
+                select(NoteRow, new.c.number)
+                .join(new, new.c.note_id == col(NoteRow.id))
                 .where(NoteRow.source != "gana", *later, *within(tag, manas_id))
-                .order_by(col(NoteRow.change))
+                .order_by(new.c.number)
                 .limit(limit)
             )
-            return tuple(NoteChange(number=row.change, note=note_of(row)) for row in rows)
+            return tuple(NoteArrival(number=number, note=note_of(row)) for row, number in rows)
 
         return await self._database.read(read)
 
-    async def last_change(self) -> int:
+    async def last_arrival(self) -> int:
         return await self._database.read(
-            lambda session: session.exec(select(CounterRow.value).where(CounterRow.name == "changes")).one()
+            lambda session: session.exec(select(CounterRow.value).where(CounterRow.name == "arrivals")).one()
         )
 
     async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:
@@ -254,7 +263,7 @@ class SqlNoteRepository:
 
 
 def note_of(row: NoteRow) -> Note:
-    return Note.model_validate(row.model_dump(exclude={"number", "change", "characters"}))
+    return Note.model_validate(row.model_dump(exclude={"number", "characters"}))
 
 
 def _resolved(session: Session, rows: Sequence[NoteLinkRow]) -> tuple[Link, ...]:

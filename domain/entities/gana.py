@@ -117,7 +117,7 @@ class Gana(Entity):
     draft: GanaDraft
     enabled: bool = False
     cursor: int | None = None
-    """The number of the newest change of its input that has been dealt with."""
+    """The number of the newest arrival in its input that has been dealt with."""
     due_at: datetime | None = None
     """Its next tick; none when it has none."""
     created_at: datetime

@@ -105,11 +105,11 @@ class ParsedNote(Entity):
     """What could not be understood, one sentence each."""
 
 
-class NoteChange(Entity):
-    """A note as it is now, and when it got its present content, in the order in which changes became visible."""
+class NoteArrival(Entity):
+    """A note as it is now, and when it first got the tag, or first came into the Manas, that was asked for."""
 
     number: int
-    """Whoever has seen a change has seen, or could have, every change with a smaller number. A time cannot promise that:
+    """Whoever has seen an arrival has seen, or could have, every one with a smaller number. A time cannot promise that:
     a large import begins before a small note is saved, and ends after it."""
     note: Note
 

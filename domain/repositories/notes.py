@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from domain.entities.note import ImportedOrigin, Link, Manas, Note, NoteChange, NoteLine, SearchHit
+from domain.entities.note import ImportedOrigin, Link, Manas, Note, NoteArrival, NoteLine, SearchHit
 
 
 class NoteRepository(Protocol):
@@ -94,7 +94,7 @@ class NoteRepository(Protocol):
         beginning the titles changed last."""
         ...
 
-    async def changed_since(
+    async def arrived_since(
         self,
         after: int | None,
         *,
@@ -102,13 +102,14 @@ class NoteRepository(Protocol):
         manas_id: str | None,
         limit: int,
         later_than: datetime | None = None,
-    ) -> tuple[NoteChange, ...]:
-        """Changes of notes of a tag or Manas after a change, and after a time, oldest first; never notes that a Gana
-        wrote."""
+    ) -> tuple[NoteArrival, ...]:
+        """Notes of a tag or a Manas that first got the tag, or first came into the Manas, after an arrival, and that were
+        changed after a time; in the order of arrival, each once; never notes that a Gana wrote. Neither an edit of a note
+        nor its coming back is an arrival."""
         ...
 
-    async def last_change(self) -> int:
-        """The number of the newest change of all notes; 0 before the first."""
+    async def last_arrival(self) -> int:
+        """The number of the newest arrival in any tag or Manas; 0 before the first."""
         ...
 
     async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:

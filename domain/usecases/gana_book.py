@@ -26,7 +26,7 @@ class SaveGanaUseCase:
         self._identities = identities
 
     async def create(self, draft: GanaDraft, *, read_old_notes: bool = False) -> Gana:
-        """Off until it is enabled. Only notes that change from now on are input, unless told otherwise.
+        """Off until it is enabled. Only notes that come to its input from now on are read, unless told otherwise.
 
         Raises `InvalidRequest` for a name that is taken or a trigger that cannot be, `ManasNotFound`.
         """
@@ -35,7 +35,7 @@ class SaveGanaUseCase:
         gana = Gana(
             id=self._identities.new_id(),
             draft=draft,
-            cursor=None if read_old_notes else await self._notes.last_change(),
+            cursor=None if read_old_notes else await self._notes.last_arrival(),
             created_at=now,
         )
         await self._ganas.put(gana)

@@ -133,7 +133,7 @@ class GanaCalendar:
         # A run of the future is from a clock that was wrong.
         if runs and -REACT_AGAIN < now - runs[0].started_at < _pause(runs):
             failed = runs[0].started_at
-        unread = await self._notes.changed_since(
+        unread = await self._notes.arrived_since(
             gana.cursor,
             tag=gana.draft.input_tag,
             manas_id=gana.draft.input_manas_id,

@@ -32,10 +32,10 @@ async def read_input(
     notes: NoteRepository, draft: GanaDraft, after: int | None, budget_tokens: int
 ) -> InputBatch:
     """An empty batch when there is nothing new. What does not fit is left for the next run."""
-    found = await notes.changed_since(
+    found = await notes.arrived_since(
         after, tag=draft.input_tag, manas_id=draft.input_manas_id, limit=INPUT_NOTES
     )
-    taken, text = _pack([change.note for change in found], budget_tokens)
+    taken, text = _pack([arrival.note for arrival in found], budget_tokens)
     return InputBatch(taken, text, found[len(taken) - 1].number if taken else None)
 
 

@@ -45,7 +45,7 @@ class Desk:
                 {"name": name, "task": "Sum up.", **({"interval_minutes": 60} | fields)}
             ),
             enabled=True,
-            cursor=await self.notes.last_change(),
+            cursor=await self.notes.last_arrival(),
             due_at=now + timedelta(seconds=due_in_s) if due_in_s is not None else None,
             created_at=now,
         )

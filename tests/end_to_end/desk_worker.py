@@ -175,7 +175,7 @@ async def _is_done(controllers: Controllers, container: DeclarativeContainer) ->
     ticks = await container.database().read(lambda session: session.exec(claimed).all())
     waiting = [*ticks, *(gana.id for gana in ganas if gana.due_at is not None)]
     [echo] = [gana for gana in ganas if gana.draft.name == ECHO]
-    unread = await container.note_repository().changed_since(echo.cursor, tag="inbox", manas_id=None, limit=1)
+    unread = await container.note_repository().arrived_since(echo.cursor, tag="inbox", manas_id=None, limit=1)
     running = [run for run in await controllers.ganas.runs() if run.status == "running"]
     pending = (await container.knowledge_repository().pending_counts()).get("waiting", 0)
     return not (

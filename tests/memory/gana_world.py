@@ -50,7 +50,7 @@ class GanaWorld(GanaFaces):
             id=f"id-{name}",
             draft=draft,
             enabled=True,
-            cursor=await self.notes.last_change(),
+            cursor=await self.notes.last_arrival(),
             due_at=due_at,
             created_at=self.now,
         )

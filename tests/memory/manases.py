@@ -9,6 +9,7 @@ from tests.memory.notes import MemoryNotes
 
 class MemoryManases:
     def __init__(self, notes: MemoryNotes) -> None:
+        self._notes = notes
         self._members = notes.members
         self._names: dict[str, str] = {}
 
@@ -43,7 +44,10 @@ class MemoryManases:
         del self._names[found.id], self._members[found.id]
 
     async def add(self, manas_id: str, note_ids: Sequence[str]) -> None:
-        self._members[(await self.get(manas_id)).id].update(note_ids)
+        found = await self.get(manas_id)
+        self._members[found.id].update(note_ids)
+        for note_id in sorted(note_ids):
+            self._notes.arrive(note_id, found.id)
 
     async def remove(self, manas_id: str, note_ids: Sequence[str]) -> None:
         self._members[(await self.get(manas_id)).id].difference_update(note_ids)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from domain.entities.note import ImportedOrigin, Link, Note, NoteChange, NoteLine, SearchHit
+from domain.entities.note import ImportedOrigin, Link, Note, NoteArrival, NoteLine, SearchHit
 from domain.errors import NoteNotFound
 
 
@@ -17,9 +17,9 @@ class MemoryNotes:
         self.extract_queue: dict[str, str] = {}
         """Note id to the content hash that is to be read."""
         self.saves = 0
-        self.changes: dict[str, int] = {}
-        """Note id to the number of its last change."""
-        self._last_change = 0
+        self.arrivals: dict[tuple[str, str], int] = {}
+        """Note id, and tag or Manas id, to the number of its first arrival there."""
+        self._last_arrival = 0
         self._deleted: dict[str, str] = {}
 
     async def save(self, notes: Sequence[Note], *, extract: bool = True) -> None:
@@ -30,9 +30,7 @@ class MemoryNotes:
             if note.source == "imported" and note.origin is not None:
                 self._deleted.pop(note.origin, None)
             changed = old is None or old.content_hash != note.content_hash
-            if changed:
-                self._last_change += 1
-                self.changes[note.id] = self._last_change
+            self.arrive(note.id, *note.tags)
             if extract and changed:
                 self.extract_queue[note.id] = note.content_hash
 
@@ -156,7 +154,7 @@ class MemoryNotes:
                 lengths[note.title] = min(named) if wanted else 0
         return tuple(sorted(lengths, key=lambda title: lengths[title])[:limit])
 
-    async def changed_since(
+    async def arrived_since(
         self,
         after: int | None,
         *,
@@ -164,17 +162,27 @@ class MemoryNotes:
         manas_id: str | None,
         limit: int,
         later_than: datetime | None = None,
-    ) -> tuple[NoteChange, ...]:
-        changes = [
-            NoteChange(number=self.changes[note.id], note=note)
+    ) -> tuple[NoteArrival, ...]:
+        first: dict[str, int] = {}
+        for (note_id, place), number in self.arrivals.items():
+            if place == manas_id or (tag is not None and f"{place}/".startswith(f"{tag}/")):
+                first[note_id] = min(number, first.get(note_id, number))
+        new = [
+            NoteArrival(number=first[note.id], note=note)
             for note in self._chosen(tag, manas_id)
             if note.source != "gana" and (later_than is None or note.changed_at > later_than)
         ]
-        unread = [change for change in changes if change.number > (after or 0)]
-        return tuple(sorted(unread, key=lambda change: change.number)[:limit])
+        unread = [arrival for arrival in new if arrival.number > (after or 0)]
+        return tuple(sorted(unread, key=lambda arrival: arrival.number)[:limit])
 
-    async def last_change(self) -> int:
-        return self._last_change
+    async def last_arrival(self) -> int:
+        return self._last_arrival
+
+    def arrive(self, note_id: str, *places: str) -> None:
+        """To tags or Manases, where it has not been before."""
+        new = [place for place in places if (note_id, place) not in self.arrivals]
+        self._last_arrival += bool(new)
+        self.arrivals.update(((note_id, place), self._last_arrival) for place in new)
 
     async def note_ids(self, manas_id: str | None, *, tag: str | None = None) -> tuple[str, ...]:
         return tuple(sorted(note.id for note in self._chosen(tag, manas_id)))

@@ -25,8 +25,6 @@ class NoteRow(Row, table=True):
     origin_mark: str | None = Field(sa_type=SafeText)
     created_at: datetime = Field(sa_type=UtcDateTime)
     changed_at: datetime = Field(sa_type=UtcDateTime, index=True)
-    change: int = Field(sa_type=BigInteger, index=True)
-    """Of the counter `changes`, given when the present content is written."""
     content_hash: str = Field(sa_type=SafeText)
     characters: int
     title: str = Field(sa_type=SafeText)
@@ -54,6 +52,20 @@ class NoteTagRow(Row, table=True):
         sa_type=SafeText, sa_column_args=[ForeignKey("note.id", ondelete="CASCADE")], primary_key=True
     )
     tag: str = Field(sa_type=SafeText, primary_key=True, index=True)
+
+
+class NoteArrivalRow(Row, table=True):
+    """When a note first got a tag, or came into a Manas; it stays when the note loses the one or leaves the other."""
+
+    __tablename__ = "note_arrival"
+
+    note_id: str = Field(
+        sa_type=SafeText, sa_column_args=[ForeignKey("note.id", ondelete="CASCADE")], primary_key=True
+    )
+    place: str = Field(sa_type=SafeText, primary_key=True)
+    """As `tag_place` and `manas_place` of the repositories write it."""
+    number: int = Field(sa_type=BigInteger, index=True)
+    """Of the counter `arrivals`."""
 
 
 class NoteNameRow(Row, table=True):

@@ -116,7 +116,7 @@ def test_what_a_gana_has_read_by_the_clock_it_has_read_by_number(blank_url: str)
                     f"VALUES ('{name}', '', '{{}}', false, {cursor}, '{at}0')"
                 )
             )
-        _upgrade(connection, "head")
+        _upgrade(connection, "0002")
         notes = connection.execute(text("SELECT id FROM note ORDER BY change")).scalars().all()
         read: dict[str, int | None] = {
             row.id: row.cursor for row in connection.execute(text("SELECT id, cursor FROM gana"))
@@ -126,6 +126,28 @@ def test_what_a_gana_has_read_by_the_clock_it_has_read_by_number(blank_url: str)
     assert notes == ["n2", "n1", "n3"]
     assert read == {"some": 2, "none": 0, "all": None}
     assert last == 3
+
+
+def test_what_a_gana_has_not_read_is_new_to_it_still(blank_url: str) -> None:
+    engine = create_engine(blank_url)
+    columns = "id, source, created_at, changed_at, content_hash, characters, title, tags, aliases, links, text, change"
+    at = "2026-01-01 00:00:00"
+    with engine.begin() as connection:
+        _upgrade(connection, "0007")
+        for name, change in (("old", 3), ("new", 8)):
+            values = f"'{name}', 'typed', '{at}', '{at}', '', 0, '', '[]', '[]', '[]', '', {change}"
+            connection.execute(text(f"INSERT INTO note ({columns}) VALUES ({values})"))
+            connection.execute(text(f"INSERT INTO note_tag VALUES ('{name}', 'in')"))
+        connection.execute(text("INSERT INTO manas (id, name, key) VALUES ('m', 'M', 'm')"))
+        connection.execute(text("INSERT INTO manas_note (manas_id, note_id) VALUES ('m', 'old')"))
+        connection.execute(text("UPDATE counter SET value = 8 WHERE name = 'changes'"))
+        _upgrade(connection, "head")
+        found = connection.execute(text("SELECT note_id, place, number FROM note_arrival"))
+        arrivals = {tuple(row) for row in found}
+        last = connection.execute(text("SELECT value FROM counter WHERE name = 'arrivals'")).scalar()
+    engine.dispose()
+    assert arrivals == {("old", "tag:in", 3), ("new", "tag:in", 8), ("old", "manas:m", 3)}
+    assert last == 8
 
 
 def test_assertions_take_the_names_of_their_note_or_it_is_read_again(blank_url: str) -> None:

@@ -11,6 +11,7 @@ from data.clock import SystemClock
 from data.gana.ticker import GanaTicker
 from data.identity import RandomIdentities
 from domain.entities.gana import Gana, GanaRun
+from domain.entities.note import Note, hash_content
 from domain.errors import DatabaseError, EngineError, JobCancelled, QueueFull
 from domain.usecases.gana_book import EnableGanaUseCase, SaveGanaUseCase
 from domain.usecases.gana_calendar import GanaCalendar
@@ -255,6 +256,33 @@ def test_a_burst_of_notes_is_one_reaction_three_seconds_later() -> None:
         assert len((await world.fired())[0].input_note_ids) == 5
         await world.look()
         assert len(world.coordinator.requests) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_note_is_reacted_to_once_however_often_it_is_edited() -> None:
+    async def scenario() -> None:
+        world = World(berlin(1, 5, 12))
+        await world.scheduled("g", input_tag="inbox", reactive=True)
+        await world.look()
+
+        async def save(note: Note, text: str, *tags: str) -> int:
+            edited = note.model_copy(
+                update={"text": text, "tags": tags, "content_hash": hash_content(note.title, text, tags)}
+            )
+            await world.notes.save([edited])
+            world.ticker.wake([note.id])
+            world.clock.run(3)
+            await world.look()
+            return len(world.coordinator.requests)
+
+        note = await world.note("Bread rose.")
+        assert await save(note, "Bread rose.") == 0
+        assert await save(note, "Bread rose.", "inbox") == 1, "it newly got the tag"
+        assert await save(note, "Bread rose. Yeast.", "inbox") == 1
+        assert await save(note, "Bread rose.", "inbox") == 1
+        assert await save(note, "Bread rose.") == 1
+        assert await save(note, "Bread rose.", "inbox") == 1, "the tag was taken away and put back"
 
     asyncio.run(scenario())
 

@@ -151,7 +151,7 @@ def test_notes_are_listed_found_and_linked(run: Run) -> None:
     run(test)
 
 
-def test_changed_notes_come_oldest_first_and_never_from_a_gana(run: Run) -> None:
+def test_new_notes_come_oldest_first_and_never_from_a_gana(run: Run) -> None:
     async def test(stores: Stores) -> None:
         await stores.notes.save(
             [
@@ -159,42 +159,69 @@ def test_changed_notes_come_oldest_first_and_never_from_a_gana(run: Run) -> None
                 note("b", tags=["in/side"], changed_at=at(1)),
                 note("c", tags=["in"], changed_at=at(2), source="gana"),
                 note("d", changed_at=at(4)),
+                note("e", tags=["in", "in/side", "inside"], changed_at=at(5)),
             ]
         )
 
-        async def changed(after: int | None, tag: str | None, limit: int = 9, **more: Any) -> list[str]:
-            found = await stores.notes.changed_since(after, tag=tag, manas_id=None, limit=limit, **more)
-            return [change.note.id for change in found]
+        async def new(after: int | None, limit: int = 9, **more: Any) -> list[str]:
+            found = await stores.notes.arrived_since(after, tag="in", manas_id=None, limit=limit, **more)
+            return [arrival.note.id for arrival in found]
 
-        assert await changed(None, "in") == ["a", "b"]
-        first, *_ = await stores.notes.changed_since(None, tag=None, manas_id=None, limit=9)
-        assert await changed(first.number, None) == ["b", "d"]
-        assert await changed(None, None, limit=2) == ["a", "b"]
-        assert await changed(None, None, later_than=at(1)) == ["a", "d"]
+        assert await new(None) == ["a", "b", "e"]
+        first, *_ = await stores.notes.arrived_since(None, tag="in", manas_id=None, limit=9)
+        assert await new(first.number) == ["b", "e"]
+        assert await new(None, limit=2) == ["a", "b"]
+        assert await new(None, later_than=at(1)) == ["a", "e"]
 
     run(test)
 
 
-def test_changes_are_numbered_in_the_order_in_which_they_can_be_seen(run: Run) -> None:
+def test_a_note_is_new_to_a_tag_or_a_manas_once(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        notes = stores.notes
+        manas = await stores.manases.create("Work")
+
+        async def new() -> tuple[list[str], list[str]]:
+            of_tag = await notes.arrived_since(seen, tag="in", manas_id=None, limit=9)
+            of_manas = await notes.arrived_since(seen, tag=None, manas_id=manas.id, limit=9)
+            return [each.note.id for each in of_tag], [each.note.id for each in of_manas]
+
+        await notes.save([note("a", tags=["in"]), note("b"), note("c", tags=["in/side"])])
+        await stores.manases.add(manas.id, ["a"])
+        seen = await notes.last_arrival()
+        # Edits, also such as take the tag away and bring it back, or name it otherwise.
+        await notes.save([note("a", "other text", tags=["in"])])
+        await notes.save([note("a"), note("c", tags=["in"])])
+        await notes.save([note("a", tags=["in", "more"])])
+        await stores.manases.remove(manas.id, ["a"])
+        await stores.manases.add(manas.id, ["a"])
+        assert await new() == ([], [])
+        await notes.save([note("b", "a text", tags=["in"])])
+        await stores.manases.add(manas.id, ["a", "b"])
+        assert await new() == (["b"], ["b"])
+        await notes.save([note("b", "a text")])
+        await stores.manases.remove(manas.id, ["b"])
+        assert await new() == ([], []), "it has gone again"
+
+    run(test)
+
+
+def test_arrivals_are_numbered_in_the_order_in_which_they_can_be_seen(run: Run) -> None:
     async def test(stores: Stores) -> None:
         notes = stores.notes
 
         async def unread(after: int | None) -> list[str]:
-            found = await notes.changed_since(after, tag=None, manas_id=None, limit=9)
-            return [change.note.id for change in found]
+            found = await notes.arrived_since(after, tag="in", manas_id=None, limit=9)
+            return [arrival.note.id for arrival in found]
 
-        before = await notes.last_change()
-        await notes.save([note("young", changed_at=at(9))])
-        seen = await notes.last_change()
+        before = await notes.last_arrival()
+        await notes.save([note("young", tags=["in"], changed_at=at(9))])
+        seen = await notes.last_arrival()
         # Its transaction ends later, although its time is earlier.
-        await notes.save([note("late-1", changed_at=at(1)), note("late-2", changed_at=at(2))])
+        late = [note(f"late-{number}", tags=["in"], changed_at=at(number)) for number in (1, 2)]
+        await notes.save(late)
         assert await unread(before) == ["young", "late-1", "late-2"]
         assert await unread(seen) == ["late-1", "late-2"]
-        seen = await notes.last_change()
-        await notes.save([note("young", changed_at=at(9), aliases=("no content",))])
-        assert await unread(seen) == []
-        await notes.save([note("young", "new text", changed_at=at(3))])
-        assert await unread(seen) == ["young"]
 
     run(test)
 

@@ -166,12 +166,12 @@ def test_lists_by_tag_and_manas_newest_first(run: Run) -> None:
         assert await notes.tags() == {"work": 1, "work/plan": 1, "work_x": 1, "workshop": 1}
         assert await notes.note_ids(manas.id) == ("a", "c", "d")
         assert await notes.note_ids(None) == ("a", "b", "c", "d")
-        changed = await notes.changed_since(None, tag=None, manas_id=None, limit=10)
-        assert [one.note.id for one in changed] == ["a", "b", "c"]
-        changed = await notes.changed_since(changed[0].number, tag="work", manas_id=None, limit=10)
-        assert [one.note.id for one in changed] == ["b"]
-        changed = await notes.changed_since(None, tag=None, manas_id=manas.id, limit=1)
-        assert [one.note.id for one in changed] == ["a"]
+        new = await notes.arrived_since(None, tag="work", manas_id=None, limit=10)
+        assert [one.note.id for one in new] == ["a", "b"]
+        new = await notes.arrived_since(new[0].number, tag="work", manas_id=None, limit=10)
+        assert [one.note.id for one in new] == ["b"]
+        new = await notes.arrived_since(None, tag=None, manas_id=manas.id, limit=1)
+        assert [one.note.id for one in new] == ["a"]
 
     run(test)
 
@@ -184,7 +184,9 @@ def test_a_reader_passes_over_nothing_while_two_processes_write(url: str) -> Non
             async def write(database: Database, name: str) -> None:
                 for number in range(25):
                     # The younger ones, by the clock, come first.
-                    batch = [note(f"{name}{number}-{n}", changed_at=at(-number)) for n in range(4)]
+                    batch = [
+                        note(f"{name}{number}-{n}", tags=["in"], changed_at=at(-number)) for n in range(4)
+                    ]
                     await SqlNoteRepository(database).save(batch)
 
             writing = asyncio.gather(write(one, "a"), write(other, "b"))
@@ -192,8 +194,8 @@ def test_a_reader_passes_over_nothing_while_two_processes_write(url: str) -> Non
             read: list[str] = []
             while True:
                 done = writing.done()
-                found = await reader.changed_since(cursor, tag=None, manas_id=None, limit=7)
-                read += [change.note.id for change in found]
+                found = await reader.arrived_since(cursor, tag="in", manas_id=None, limit=7)
+                read += [arrival.note.id for arrival in found]
                 cursor = found[-1].number if found else cursor
                 if done and not found:
                     break

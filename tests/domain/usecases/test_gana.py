@@ -54,7 +54,7 @@ def test_new_notes_become_a_note_with_the_tag() -> None:
         assert (note.source, note.origin, note.tags) == ("gana", gana.id, ("digest",))
         assert run.output_note_id == note.id
         assert world.changes.announced == [note.id]
-        assert (await world.again(gana)).cursor == world.notes.changes[first.id]
+        assert (await world.again(gana)).cursor == world.notes.arrivals[first.id, "inbox"]
         (request,) = world.coordinator.requests
         assert (request.kind, request.flow, request.deadline) == (LlmTaskKind.GANA, gana.id, None)
         assert "Bread rose." in request.messages[1].content
@@ -130,7 +130,7 @@ def test_nothing_to_say_moves_the_cursor_and_publishes_nothing() -> None:
         note = await world.note("Bread rose.", "inbox")
         run = await world.engine.process_gana(gana, "interactive")
         assert (run.status, run.reason) == ("skipped", "nothing_to_say")
-        assert (await world.again(gana)).cursor == world.notes.changes[note.id]
+        assert (await world.again(gana)).cursor == world.notes.arrivals[note.id, "inbox"]
         assert not world.ganas.published
 
     asyncio.run(scenario())
