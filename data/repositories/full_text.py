@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from domain.plain_text import plain_text, without_title
+
 MAX_WORD = 64
 MAX_QUERY_WORDS = 16
 MAX_QUERY_CHARACTERS = 1_000
@@ -54,15 +56,16 @@ def query_words(query: str) -> list[tuple[str, bool]]:
     return list(found)[:MAX_QUERY_WORDS]
 
 
-def snippet(text: str, wanted: Sequence[tuple[str, bool]]) -> str:
-    """The words around the first match, in one line; the beginning if there is none."""
-    text = text[:SNIPPET_REACH]
+def snippet(title: str, text: str, wanted: Sequence[tuple[str, bool]]) -> str:
+    """The words around the first match, in one line, without Markdown's marks; the beginning if there is none."""
+    text = without_title(text[:SNIPPET_REACH], title)
     at = _first_match(text, wanted)
     start = max(0, at - SNIPPET // 3)
     if start > 0:
         space = text.find(" ", start, at)
         start = space + 1 if space >= 0 else start
-    line = " ".join(text[start : start + SNIPPET].split())
+    # More than is shown, so that no link at the end is cut in half.
+    line = " ".join(plain_text(text[start : start + 2 * SNIPPET]).split())[:SNIPPET].rstrip()
     before = "…" if start > 0 else ""
     after = "…" if start + SNIPPET < len(text) else ""
     return f"{before}{line}{after}"

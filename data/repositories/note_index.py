@@ -15,6 +15,9 @@ from domain.entities.note import Note
 _DOCUMENT_BYTES = 700_000
 _MAX_POSITION = 16_383
 _PLACES = 8
+# More than any score of the words: both bm25 and ts_rank divide by the length of the text, so that a long note's title
+# would count for nothing.
+_TITLE_FITS = 1_000.0
 _OF_MANAS = (
     "AND EXISTS (SELECT 1 FROM note JOIN manas_note ON manas_note.note_id = note.id "
     "WHERE note.number = {number} AND manas_note.manas_id = :manas) "
@@ -58,29 +61,47 @@ def matches(
     session: Session,
     wanted: Sequence[tuple[str, bool]],
     *,
+    called: str = "",
     tag: str | None = None,
     manas_id: str | None = None,
     limit: int,
 ) -> list[tuple[int, float]]:
-    """(note number, score), best first, of the notes that have all the words. Words hold letters and digits only."""
+    """(note number, score), best first, of the notes that have all the words: those that are `called` so (a `name_key`)
+    before those whose title has all of them, and these before the rest. Words hold letters and digits only."""
     nested = storable(f"{tag}/")
     scope = "" if manas_id is None else _OF_MANAS
     if tag is not None:
         scope += _TAGGED.replace("{length}", str(len(nested)))
+    named = "SELECT note.number FROM note_name JOIN note ON note.id = note_name.note_id WHERE note_name.key = :called"
     if is_sqlite(session):
         query = " AND ".join(f'"{word}"{"*" if beginning else ""}' for word, beginning in wanted)
+        titles = f"title : ({query})"
         statement = (
-            "SELECT rowid, -bm25(note_search, 10.0, 5.0, 1.0) AS score FROM note_search WHERE note_search MATCH :query "
+            f"SELECT rowid, (rowid IN ({named})) * :much + "
+            "(rowid IN (SELECT rowid FROM note_search WHERE note_search MATCH :titles)) * :much "
+            "- bm25(note_search, 10.0, 5.0, 1.0) AS score FROM note_search WHERE note_search MATCH :query "
             f"{scope.format(number='note_search.rowid')} ORDER BY score DESC, rowid DESC LIMIT :limit"
         )
     else:
         query = " & ".join(f"'{word}'{':*' if beginning else ''}" for word, beginning in wanted)
+        titles = " & ".join(f"'{word}':{'*' if beginning else ''}A" for word, beginning in wanted)
         statement = (
-            "SELECT number, ts_rank(document, CAST(:query AS tsquery), 1) AS score FROM note_search "
+            f"SELECT number, CAST(number IN ({named}) AS int) * :much "
+            "+ CAST(document @@ CAST(:titles AS tsquery) AS int) * :much "
+            "+ ts_rank(document, CAST(:query AS tsquery), 1) AS score FROM note_search "
             f"WHERE document @@ CAST(:query AS tsquery) {scope.format(number='note_search.number')} "
             "ORDER BY score DESC, number DESC LIMIT :limit"
         )
-    values = {"query": query, "manas": manas_id, "tag": tag, "nested": nested, "limit": limit}
+    values = {
+        "query": query,
+        "titles": titles,
+        "called": called,
+        "much": _TITLE_FITS,
+        "manas": manas_id,
+        "tag": tag,
+        "nested": nested,
+        "limit": limit,
+    }
     found = session.connection().execute(text(statement), values)
     return [(int(number), float(score)) for number, score in found]
 

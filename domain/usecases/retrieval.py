@@ -9,6 +9,7 @@ from domain.repositories.embedder import Embedder
 from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.notes import NoteRepository
 from domain.repositories.vectors import VectorRepository
+from domain.usecases.nearness import near_enough
 from domain.usecases.passages import best_passages, keywords, phrases, similarity, words
 from domain.usecases.text_budget import cut_end, text_tokens
 
@@ -17,10 +18,6 @@ LONGEST_CONTEXT_TOKENS = 3_000
 """However long the model's context is: every token of it is read before the first word of the answer."""
 _NEAREST = 20
 _FOUND = 20
-_MIN_COSINE = 0.2
-"""all-MiniLM-L6-v2 gives unrelated texts less; "hello" should bring no notes."""
-_NEAR_THE_BEST = 0.5
-"""Share of the best note's cosine below which a note is beside the point."""
 _FUSION_K = 60
 _GRAPH_WEIGHT = 0.5
 _SEEDS = 5
@@ -97,8 +94,7 @@ class RetrieveContextUseCase:
         except (ModelError, QueueFull) as error:
             return [], str(error)
         near = await self._vectors.nearest(vector, manas_id=manas_id, limit=_NEAREST)
-        least = max(_MIN_COSINE, _NEAR_THE_BEST * near[0][1]) if near else 0
-        return [note_id for note_id, cosine in near if cosine >= least], None
+        return [note_id for note_id, _ in near_enough(near)], None
 
     async def _search(self, typed: Sequence[str], manas_id: str | None) -> list[str]:
         """All words together first; when hardly a note has them all, the longest words each alone."""

@@ -3,16 +3,20 @@
 from collections.abc import Sequence
 from typing import TypedDict
 
-from domain.entities.note import SearchHit, SearchMode, SearchResult, normal_tag
+from domain.entities.note import Note, SearchHit, SearchMode, SearchResult, clean_title, normal_tag
 from domain.errors import InvalidRequest, ModelError, QueueFull
+from domain.plain_text import plain_text, without_title
 from domain.repositories.embedder import Embedder
 from domain.repositories.notes import NoteRepository
 from domain.repositories.vectors import VectorRepository
+from domain.usecases.nearness import near_enough
 
 RANK_OFFSET = 60
 """The constant of reciprocal rank fusion, as its authors chose it."""
 _POOL = 50
 """Of each list, so many are fused at least."""
+_EXACT = 3
+"""So many times what is called just so counts as one more ranking."""
 _SNIPPET_CHARACTERS = 200
 
 
@@ -38,7 +42,7 @@ class SearchNotesUseCase:
         manas_id: str | None = None,
         limit: int = 20,
     ) -> SearchResult:
-        """Best first. With `both`, words alone do if the embedder is not to be had; `meaning` raises its `ModelError`.
+        """Best first: notes that are called just so, then the others. By meaning only those near enough are found. With `both`, words alone do if the embedder is not to be had; `meaning` raises its `ModelError`.
 
         Raises `InvalidRequest` for an empty query.
         """
@@ -56,20 +60,29 @@ class SearchNotesUseCase:
             meaning = await self._by_meaning(query, scope, pool)
         except (ModelError, QueueFull) as error:
             return SearchResult(hits=words[:limit], without_meaning=str(error))
-        return SearchResult(hits=fuse_ranks(words, meaning)[:limit], waiting=waiting)
+        called = clean_title(query).casefold()
+        exact = [hit for hit in words if hit.title.casefold() == called]
+        # Ahead of the best that a note can have by its ranks alone.
+        fused = fuse_ranks(words, meaning, *[exact] * _EXACT)
+        return SearchResult(hits=fused[:limit], waiting=waiting)
 
     async def _by_meaning(self, query: str, scope: _Scope, limit: int) -> tuple[SearchHit, ...]:
         vector = await self._embedder.embed(query)
-        nearest = dict(await self._vectors.nearest(vector, limit=limit, **scope))
+        nearest = dict(near_enough(await self._vectors.nearest(vector, limit=limit, **scope)))
         return tuple(
             SearchHit(
                 note_id=note.id,
                 title=note.title,
-                snippet=" ".join(note.text[: 2 * _SNIPPET_CHARACTERS].split())[:_SNIPPET_CHARACTERS],
+                snippet=_beginning(note),
                 score=nearest[note.id],
             )
             for note in await self._notes.many(tuple(nearest))
         )
+
+
+def _beginning(note: Note) -> str:
+    text = plain_text(without_title(note.text[: 2 * _SNIPPET_CHARACTERS], note.title))
+    return " ".join(text.split())[:_SNIPPET_CHARACTERS]
 
 
 def fuse_ranks(*rankings: Sequence[SearchHit]) -> tuple[SearchHit, ...]:

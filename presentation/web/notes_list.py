@@ -21,8 +21,6 @@ from presentation.web.site import Site
 PAGE = 50
 MOST_HITS = 50
 WAITING_S = 3.0
-NEAR = 0.25
-"""Cosine of MiniLM's vectors from which on two texts have something to do with each other."""
 _MOST_TAGS = 500
 
 
@@ -160,8 +158,11 @@ class NotesList:
         with self._list:
             for line in lines:
                 self._rows.line(line)
-        if not lines:
-            self._nothing(narrowed=bool(wanted.tag or wanted.manas))
+        if not lines and not (wanted.tag or wanted.manas):
+            with self._below:
+                self._none_at_all.draw()
+        elif not lines:
+            self._nothing()
         if total > PAGE:
             with self._below:
                 self._turn("Newer", "chevron_left", wanted.start - PAGE, wanted.start > 0)
@@ -189,26 +190,26 @@ class NotesList:
             if this_round == self._round:
                 self._said.text = f"{found}. Meanings could not be compared: {sentence(error)}"
                 if not words:
-                    self._nothing(narrowed=True)
+                    self._nothing()
             return
         if this_round != self._round:
             return
         known = {hit.note_id for hit in words}
-        near = [hit for hit in meaning.hits if hit.note_id not in known and hit.score >= NEAR]
+        near = [hit for hit in meaning.hits if hit.note_id not in known]
         later = f"; {_counted(meaning.waiting)} cannot be compared by meaning yet" if meaning.waiting else ""
         self._said.text = f"{found}{f', {len(near)} more close in meaning' if near else ''}{later}"
         if near != self._near:
             self._near = near
             self._below.clear()
             with self._below:
-                self._draw_near(near, nothing=not words and not near)
+                self._draw_near(near, nothing=not words and not near, waiting=meaning.waiting)
         if meaning.waiting:
             with self._below:
                 ui.timer(WAITING_S, lambda: self._compare(words, this_round), once=True)
 
-    def _draw_near(self, near: Sequence[SearchHit], *, nothing: bool) -> None:
+    def _draw_near(self, near: Sequence[SearchHit], *, nothing: bool, waiting: int) -> None:
         if nothing:
-            self._nothing(narrowed=True)
+            self._nothing(waiting)
         if not near:
             return
         with ui.element("section").classes("u-stack u-grow"):
@@ -228,12 +229,19 @@ class NotesList:
         self._list.clear()
         self._below.clear()
 
-    def _nothing(self, *, narrowed: bool) -> None:
+    def _nothing(self, waiting: int = 0) -> None:
+        """`waiting`: so many notes have not been compared."""
         with self._below:
-            if not narrowed:
-                self._none_at_all.draw()
-            else:
+            if waiting:
+                empty(
+                    "search",
+                    "Nothing found yet",
+                    "What is close in meaning appears here when more notes can be compared.",
+                )
+            elif self._wanted.tag or self._wanted.manas:
                 empty("search_off", "Nothing found", "Try other words, or look in all tags and Manases.")
+            else:
+                empty("search_off", "Nothing found", "Try other words.")
 
     def _failed(self, why: str) -> None:
         self._clear()

@@ -4,6 +4,7 @@ import pytest
 
 from domain.entities.note import SearchHit, SearchMode
 from domain.errors import InvalidRequest, ModelUnavailable
+from domain.usecases.nearness import near_enough
 from domain.usecases.search import SearchNotesUseCase, fuse_ranks
 from tests.memory.library import MemoryLibrary
 
@@ -21,7 +22,7 @@ def search(library: MemoryLibrary) -> SearchNotesUseCase:
 
 
 @pytest.mark.parametrize(
-    ("mode", "first", "found"), [("words", "b", 2), ("meaning", "b", 3), ("both", "b", 3)]
+    ("mode", "first", "found"), [("words", "b", 2), ("meaning", "b", 2), ("both", "b", 2)]
 )
 def test_modes(mode: SearchMode, first: str, found: int) -> None:
     async def look() -> None:
@@ -91,5 +92,23 @@ def test_a_tag_narrows_a_search(mode: SearchMode) -> None:
         await library.notes.save([tagged.model_copy(update={"tags": ("earth/water",)})])
         result = await search(library)("the sea", mode=mode, tag="#Earth")
         assert [hit.note_id for hit in result.hits] == ["a"]
+
+    asyncio.run(look())
+
+
+def test_what_is_beside_the_point_is_not_near_enough() -> None:
+    assert near_enough([("a", 0.6), ("b", 0.31), ("c", 0.29)]) == (("a", 0.6), ("b", 0.31))
+    assert near_enough([("a", 0.25), ("b", 0.21), ("c", 0.19)]) == (("a", 0.25), ("b", 0.21))
+    assert near_enough([("a", 0.19)]) == near_enough([]) == ()
+
+
+def test_what_is_called_so_comes_before_what_words_and_meaning_agree_on() -> None:
+    async def look() -> None:
+        library = await filled()
+        await library.write(
+            "z", "Sea", "nothing else is in here, and it is of quite another kind than the rest"
+        )
+        result = await search(library)("sea", mode="both")
+        assert result.hits[0].note_id == "z"
 
     asyncio.run(look())

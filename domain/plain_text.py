@@ -1,0 +1,23 @@
+"""Markdown as it reads without its marks, for a line or two of it."""
+
+import re
+
+_LINE_MARKS = re.compile(
+    r"^[ \t]*(?:(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+(?:\[[ xX]\][ \t]+)?)+|`{3,}.*$)", re.MULTILINE
+)
+_WIKILINK = re.compile(r"!?\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\n]{0,1000}\)")
+_EMPHASIS = re.compile(r"(?<!\w)(\*{1,3}|_{1,3}|~~|`{1,2})(?=\S)([^*_~`\n]{1,300})(?<=\S)\1(?!\w)")
+
+
+def plain_text(markdown: str) -> str:
+    """The words stay, and so do marks that stand for themselves, as in 2 * 3."""
+    text = _LINE_MARKS.sub("", markdown)
+    text = _WIKILINK.sub(lambda link: link[2] or link[1], text)
+    return _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", text))
+
+
+def without_title(markdown: str, title: str) -> str:
+    """Without a heading at the beginning that only says the title again."""
+    first, _, rest = markdown.lstrip().partition("\n")
+    return rest if first.startswith("#") and plain_text(first).strip() == title else markdown
