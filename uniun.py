@@ -169,6 +169,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             clock,
             model_servers,
             presence,
+            database,
         )
 
         # A runner of its own for each policy: nothing is carried over from one to the next.

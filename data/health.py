@@ -14,6 +14,8 @@ from pathlib import Path
 import psutil
 
 from data.clock import Clock
+from data.database.session import Database
+from data.database_health import examine_database
 from data.inference.supervisor import EngineRunner
 from data.loops import LoopLog
 from data.models.store import FileModelStore
@@ -51,7 +53,9 @@ class MachineHealth:
         clock: Clock,
         servers: ModelServers | None = None,
         presence: Presence | None = None,
+        database: Database | None = None,
     ) -> None:
+        self._database = database
         self._presence = presence
         self._servers = servers
         self._store = store
@@ -74,6 +78,8 @@ class MachineHealth:
         yield self._memory()
         for name, path in self._folders.items():
             yield _folder(name, path)
+        if self._database is not None:
+            yield await examine_database(self._database)
         if self._presence is not None:
             yield await examine_server(self._presence)
         yield self._background_work()

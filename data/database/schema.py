@@ -66,7 +66,7 @@ def _revision(connection: Connection, name: str) -> str | None:
             )
         return None
     revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    if revision is not None and revision not in _known():
+    if revision is not None and revision not in known_revisions():
         raise DatabaseError(
             f"The database {name} was written by a newer version of UNIUN (its schema is {revision}, this version "
             f"knows {HEAD}). Nothing was changed. Update UNIUN, or name another database in UNIUN_DATABASE_URL."
@@ -74,6 +74,6 @@ def _revision(connection: Connection, name: str) -> str | None:
     return None if revision is None else str(revision)
 
 
-def _known() -> set[str]:
+def known_revisions() -> set[str]:
     """Revisions by the names of their files, `rNNNN_what.py`."""
     return {path.name[1:5] for path in (MIGRATIONS / "versions").glob("r[0-9][0-9][0-9][0-9]_*.py")}

@@ -48,7 +48,7 @@ class SubmitSpec(ScenarioEntity):
     output_tokens: int = Field(ge=0, le=10**9)
     deadline: float | None = None
     foreground_hint: bool = False
-    weight: float = Field(default=1.0, gt=0, le=1000)
+    weight: float = Field(default=1.0, ge=0.001, le=1000)
     coalesce_key: Id | None = None
     waits_for: Id | None = None
     ahead: bool = False
@@ -93,7 +93,7 @@ class ScenarioEvent(ScenarioEntity):
 
 
 class ScenarioConfig(SchedulerConfig):
-    prefill_chunk_tokens: int = Field(default=128, ge=1)
+    prefill_chunk_tokens: int = Field(default=128, ge=1, le=10**9)
 
 
 class Scenario(ScenarioEntity):

@@ -96,7 +96,7 @@ class GenerationRequest(Entity):
     deadline: datetime | None = None
     """Aware time by which the job should have started; once past, it ranks above the fair pool."""
     foreground_hint: bool = False
-    weight: float = Field(default=1.0, gt=0, le=1000)
+    weight: float = Field(default=1.0, ge=0.001, le=1000)
     """Share of the flow inside its kind, relative to other flows."""
     coalesce_key: str | None = Field(default=None, max_length=400)
     rank: int = Field(default=0, ge=-(2**31), lt=2**31)

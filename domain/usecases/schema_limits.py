@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import isfinite, prod
 from typing import Any
+from urllib.parse import unquote
 
 from domain.entities.llm import Tooling
 from domain.errors import InvalidSchema
@@ -20,6 +21,7 @@ MAX_BYTES = 96 * 1024
 MAX_DEPTH = 64
 MAX_PATTERN_CHARS = 500
 _JOINTLY = "in a schema with allOf, or with $ref, anyOf or oneOf beside other rules,"
+_TOGETHER = "in a schema with allOf, anyOf, oneOf or $ref"
 _LIMITS = {
     "values": 3_000,
     "fields": 1_000,
@@ -28,7 +30,7 @@ _LIMITS = {
     "patterns for the names of fields": 32,
     f"patterns {_JOINTLY}": 8,
     "different remainders for multipleOf": 10_000,
-    f"different remainders for multipleOf {_JOINTLY}": 10_000,
+    f"different remainders for multipleOf {_TOGETHER}": 10_000,
     "levels, those of each definition counted once,": 800,
 }
 """Of one schema."""
@@ -78,7 +80,7 @@ def _measured(name: str, schema: dict[str, Any]) -> Counter[str]:
     patterns: list[str] = []
     referred: set[str] = set()
     divisors: set[int] = set()
-    joint = False
+    joint = together = False
     for value, depth in _values(schema):
         found["values"] += 1
         _limit(name, "values", found["values"], _LIMITS["values"])
@@ -93,17 +95,26 @@ def _measured(name: str, schema: dict[str, Any]) -> Counter[str]:
         if isinstance(pattern := value.get("pattern"), str):
             patterns.append(pattern)
         if isinstance(target := value.get("$ref"), str):
+            _check_reference(name, target)
             referred.add(target)
+        if depth > 1 and isinstance(value.get("$id"), str):
+            raise InvalidSchema(f"{name} has an $id within it. Leave it out, and refer from the top: #/…")
         if isinstance(step := value.get("multipleOf"), int | float) and isfinite(step):
+            if step <= 0:
+                raise InvalidSchema(f"{name} has a multipleOf of {step:g}. It must be more than 0.")
             divisors.add(_remainders(step))
         found["formats, ranges of numbers and lengths of lists"] += not _BOUNDS.isdisjoint(value)
-        joint = joint or "allOf" in value or not (_JOINERS.isdisjoint(value) or _RULES.isdisjoint(value))
+        joins = not _JOINERS.isdisjoint(value)
+        joint = joint or "allOf" in value or (joins and not _RULES.isdisjoint(value))
+        together = together or joins
     _limit(name, "characters in a pattern", max(map(len, patterns), default=0), MAX_PATTERN_CHARS)
     found["patterns"] = len(patterns)
     found["different remainders for multipleOf"] = sum(divisors)
     if joint:
         found[f"patterns {_JOINTLY}"] = len(patterns)
-        found[f"different remainders for multipleOf {_JOINTLY}"] = prod(divisors)
+    if together:
+        # Numbers of which each may end an alternative are counted side by side, unlike patterns.
+        found[f"different remainders for multipleOf {_TOGETHER}"] = prod(divisors)
     found["levels, those of each definition counted once,"] = _depth(schema) + sum(
         _depth(_named(schema, target)) for target in referred
     )
@@ -122,6 +133,12 @@ def _size(schema: dict[str, Any]) -> int:
         return len(json.dumps(schema))
     except (TypeError, ValueError) as error:
         raise InvalidSchema(f"The JSON schema is no JSON: {error}.") from error
+
+
+def _check_reference(name: str, target: str) -> None:
+    """The compiler knows more ways to name a definition ($anchor, other documents), whose depth nobody would count."""
+    if target != "#" and not target.startswith("#/"):
+        raise InvalidSchema(f"{name} has the $ref {target[:80]!r}. Refer from the top of the schema: #/…")
 
 
 def _remainders(step: float) -> int:
@@ -146,8 +163,8 @@ def _depth(schema: object) -> int:
 
 
 def _named(schema: Any, reference: str) -> object:
-    """What a `$ref` within the schema names; the compiler refuses all others."""
-    for part in reference.removeprefix("#").strip("/").split("/"):
+    """What a `$ref` within the schema names, after RFC 6901; the compiler refuses those that name nothing."""
+    for part in unquote(reference).removeprefix("#").strip("/").split("/"):
         name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(schema, list) and name.isdecimal() and int(name) < len(schema):
             schema = schema[int(name)]

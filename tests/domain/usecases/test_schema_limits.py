@@ -16,16 +16,16 @@ def text(pattern: str) -> Schema:
     return {"type": "string", "pattern": pattern}
 
 
-def chain(definitions: int, levels: int) -> Schema:
-    """Definitions, each of which names the next."""
+def chain(definitions: int, levels: int, first: str = "a") -> Schema:
+    """Definitions, each of which names the next; `first` is how the names' first letter is written."""
 
     def nested(schema: Schema) -> Schema:
         for _ in range(levels):
             schema = {"type": "array", "items": schema}
         return schema
 
-    defs = {f"a{at}": nested({"$ref": f"#/$defs/a{at + 1}"}) for at in range(definitions)}
-    return {"$ref": "#/$defs/a0", "$defs": {**defs, f"a{definitions}": {"type": "null"}}}
+    defs = {f"a{at}": nested({"$ref": f"#/$defs/{first}{at + 1}"}) for at in range(definitions)}
+    return {"$ref": f"#/$defs/{first}0", "$defs": {**defs, f"a{definitions}": {"type": "null"}}}
 
 
 def deep(levels: int) -> Schema:
@@ -44,9 +44,18 @@ HOSTILE: dict[str, Schema] = {
     "at most 8 patterns in a schema with allOf": {"allOf": [text(f"a{at}") for at in range(9)]},
     "at most 10,000 different remainders": {"type": "integer", "multipleOf": 1_000_003},
     "10,000 different remainders for multipleOf in": {"allOf": [{"multipleOf": n} for n in (7, 11, 13, 17)]},
+    "remainders for multipleOf in a schema with": {
+        "anyOf": [{"type": "integer", "multipleOf": n} for n in (1009, 1013)]
+    },
+    "a multipleOf of 0": {"$defs": {"z": {"multipleOf": 0}}, "allOf": [{"multipleOf": 97}]},
+    "a multipleOf of -2": {"multipleOf": -2},
+    "the \\$ref '#there'": {"$ref": "#there", "$defs": {"a": {"$anchor": "there"}}},
+    "the \\$ref 'json-schema": {"$ref": "json-schema:///#/$defs/a", "$defs": {"a": {}}},
+    "an \\$id within it": {"$defs": {"a": {"$id": "https://one.test/", "items": {"$ref": "#/items"}}}},
     "at most 128 formats": {"anyOf": [{"minimum": at} for at in range(129)]},
     "at most 64 levels": deep(100_000),
     "at most 800 levels, those of each definition": chain(30, 40),
+    "at most 800 levels, those of each definition counted": chain(30, 40, first="%61"),
     "at most 98,304 bytes": {"const": "x" * 100_000},
     "no JSON": {"const": object()},
 }
