@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
+from itertools import islice, pairwise
 
 from tzlocal import reload_localzone
 
@@ -13,7 +14,9 @@ from domain.errors import InvalidRequest
 
 _LONGEST_GAP = timedelta(hours=25)
 """A clock change leaves out an hour as a rule, and a day at most (Samoa, 2011)."""
-_CHECKED_FIRES = 64
+_SOME_DAY = datetime(2024, 1, 1)  # noqa: DTZ001 - a wall time
+_CHECKED_DAYS = 800
+"""On which it fires: enough for every pair of neighbouring days that comes within two years."""
 _FIRST_LOOK = timedelta(days=1)
 
 
@@ -33,20 +36,12 @@ class CalendarDueTimes:
             raise InvalidRequest(
                 f"{draft.cron!r} is no cron expression: {reason}. Write for example 0 8 * * 1-5."
             ) from None
-        wall = datetime(2024, 1, 1)  # noqa: DTZ001 - a wall time
-        for count in range(_CHECKED_FIRES):
-            fire = cron.next(wall)
-            if fire is None:
-                break
-            if count and fire - wall < timedelta(minutes=MIN_INTERVAL_MINUTES - 1):
-                raise InvalidRequest(
-                    f"{draft.cron!r} fires more often than every {MIN_INTERVAL_MINUTES} minutes. Leave it more time."
-                )
-            wall = fire + timedelta(minutes=1)
-        else:
-            return
-        if not count:
+        if cron.next(_SOME_DAY) is None:
             raise InvalidRequest(f"{draft.cron!r} never comes: no such day exists. Correct it.")
+        if _too_often(draft.cron):
+            raise InvalidRequest(
+                f"{draft.cron!r} fires more often than every {MIN_INTERVAL_MINUTES} minutes. Leave it more time."
+            )
 
     def local(self, wall: datetime) -> datetime:
         return _moment(wall, self._zone())
@@ -86,6 +81,34 @@ class CalendarDueTimes:
 @lru_cache(maxsize=256)
 def _cron(expression: str) -> WallCron:
     return WallCron(expression)
+
+
+def _too_often(expression: str) -> bool:
+    """Whether two of its times are too near each other on one day, or over midnight of two days on which it fires."""
+    minute, hour, day, month, weekday = expression.split()
+    least, midnight = timedelta(minutes=MIN_INTERVAL_MINUTES), _SOME_DAY + timedelta(days=1)
+    times = _wall_times(WallCron(f"{minute} {hour} * * *"))
+    fire = next(times)
+    for following in times:
+        if following - fire < least:
+            return fire.date() == following.date() or _on_neighbours(WallCron(f"0 0 {day} {month} {weekday}"))
+        if following >= midnight:
+            break
+        fire = following
+    return False
+
+
+def _on_neighbours(days: WallCron) -> bool:
+    """Whether it fires on a day and on the next."""
+    found = list(islice(_wall_times(days), _CHECKED_DAYS))
+    return any(next_day - day == timedelta(days=1) for day, next_day in pairwise(found))
+
+
+def _wall_times(cron: WallCron) -> Iterator[datetime]:
+    at = cron.next(_SOME_DAY)
+    while at is not None:
+        yield at
+        at = cron.next(at + timedelta(minutes=1))
 
 
 def _fires(cron: WallCron, zone: tzinfo, after: datetime, until: datetime) -> Iterator[datetime]:

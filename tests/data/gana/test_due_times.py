@@ -160,6 +160,10 @@ def test_once_is_once() -> None:
         ("0 0 30 2 *", "never comes"),
         ("* * * * *", "every 5 minutes"),
         ("0,1 8 * * *", "every 5 minutes"),
+        ("59,1 8,9 * * *", "every 5 minutes"),
+        ("0,59 0,2,4,6,8,10,12,14,16,18,20,23 1-31/2 * *", "every 5 minutes"),
+        ("0,58 0,23 * * sun,mon", "every 5 minutes"),
+        ("0,57 0,23 1,31 1,12 *", "every 5 minutes"),
     ],
 )
 def test_a_wrong_expression_is_refused_with_its_reason(expression: str, reason: str) -> None:
@@ -167,7 +171,9 @@ def test_a_wrong_expression_is_refused_with_its_reason(expression: str, reason: 
         DUE.validate(cron(expression))
 
 
-@pytest.mark.parametrize("expression", ["*/5 * * * *", "0 8 * * 1-5", "0 0 29 2 *", "0 0 1 1 *"])
+@pytest.mark.parametrize(
+    "expression", ["*/5 * * * *", "0,59 0,23 * * mon,wed", "0 8 * * 1-5", "0 0 29 2 *", "0 0 1 1 *"]
+)
 def test_a_right_expression_is_accepted(expression: str) -> None:
     DUE.validate(cron(expression))
 
