@@ -9,14 +9,13 @@ from domain.entities.llm import GenerationEvent, GenerationResult, LlmTaskKind, 
 from domain.prompts import chat as prompt
 from domain.repositories.model_store import ModelStore
 from domain.repositories.notes import ManasRepository
-from domain.usecases.chat import citations_of, cited
+from domain.usecases.chat import citations_of
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
 from domain.usecases.retrieval import RetrieveContextUseCase, context_budget
-from domain.usecases.thinking import answer_only
 
 
 class NotesAnswer(Entity):
-    """An answer and the notes that it drew on."""
+    """An answer and the notes that it was given."""
 
     result: GenerationResult
     citations: tuple[Citation, ...]
@@ -25,7 +24,7 @@ class NotesAnswer(Entity):
 
 
 class AskNotesUseCase:
-    """Retrieves, asks, and says what was cited."""
+    """Retrieves, asks, and says what could be cited."""
 
     def __init__(
         self,
@@ -64,6 +63,6 @@ class AskNotesUseCase:
         result = await self._generate(kind, flow, messages, model=name, on_event=on_event, **options)
         return NotesAnswer(
             result=result,
-            citations=cited(answer_only(result.text), citations_of(context)),
+            citations=citations_of(context),
             hindrance=context.hindrance,
         )

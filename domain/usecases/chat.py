@@ -203,7 +203,7 @@ class Answer:
             "thinking": self._fold.thinking.strip(),
             "state": state,
             "error": error,
-            "citations": cited(text, answer.citations) if text else (),
+            "citations": answer.citations if text else (),
         }
         return answer.model_copy(update=update)
 
@@ -334,6 +334,6 @@ def citations_of(context: RetrievedContext | None) -> tuple[Citation, ...]:
 
 
 def cited(answer: str, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
-    """Those that the answer refers to; all of them when it refers to none, for it was written from all of them."""
+    """Those that the answer refers to. From the others it may have been written too, but it does not say so."""
     numbers = {int(number) for group in _CITED.findall(answer) for number in group.split(",")}
-    return tuple(citation for citation in citations if citation.number in numbers) or citations
+    return tuple(citation for citation in citations if citation.number in numbers)

@@ -13,7 +13,8 @@ from typing import Any
 from domain.entities.conversation import Citation
 from domain.entities.llm import GenerationEvent, GenerationResult, LlmTaskKind, Sampling, TextDelta
 from domain.errors import InvalidRequest, InvalidSchema, UniunError
-from domain.usecases.thinking import ThinkingFold
+from domain.usecases.chat import cited
+from domain.usecases.thinking import ThinkingFold, answer_only
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.terminal import read_piped, say, write
@@ -99,14 +100,18 @@ async def _answer(
     if answer.hindrance is not None:
         say(f"the notes were searched by words alone: {answer.hindrance}")
     # After JSON there must be nothing.
-    return answer.result, sources(answer.citations) if schema is None else ""
+    return answer.result, sources(answer_only(answer.result.text), answer.citations) if schema is None else ""
 
 
-def sources(citations: Sequence[Citation]) -> str:
-    """The notes that an answer drew on, a line each, below a blank one; nothing when there are none."""
+def sources(answer: str, citations: Sequence[Citation]) -> str:
+    """The notes that an answer cites, a line each, below a blank one; if it cites none, those that it was given."""
     if not citations:
         return ""
-    return "\n" + "".join(f"[{one.number}] {' '.join(one.title.split())}\n" for one in citations)
+    named = cited(answer, tuple(citations))
+    if not named:
+        titles = "; ".join(" ".join(one.title.split()) or "Untitled" for one in citations)
+        return f"\nLooked at, not cited: {titles}\n"
+    return "\n" + "".join(f"[{one.number}] {' '.join(one.title.split())}\n" for one in named)
 
 
 def read_question(text: str | None) -> str:

@@ -145,7 +145,8 @@ class _Session:
                 waiting.close()
                 write("\n" if begun else "")
         if begun and self._chat.path:
-            write(sources(self._chat.path[-1].message.citations))
+            answer = self._chat.path[-1].message
+            write(sources(answer.content, answer.citations))
         self._footer(result)
 
     def _tell(self, hindrance: str | None) -> None:

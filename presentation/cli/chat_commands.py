@@ -107,7 +107,10 @@ class Commands:
     def _sources(self) -> None:
         for shown in reversed(self._chat.path):
             if shown.message.role == "assistant":
-                write(sources(shown.message.citations).lstrip("\n") or "It cites no notes.\n")
+                write(
+                    sources(shown.message.content, shown.message.citations).lstrip("\n")
+                    or "It cites no notes.\n"
+                )
                 return
         write("There is no answer yet.\n")
 

@@ -6,6 +6,7 @@ from nicegui import ui
 
 from domain.errors import InvalidRequest, UniunError
 from presentation.controllers.chat import ChatController
+from presentation.web.chat_thread import written_outside
 from presentation.web.composer import Composer
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.notices import tell_error
@@ -27,6 +28,8 @@ def ask(
     `attach` shows the answer; `kept` is then told the id of the conversation. Both run on the page that asked.
     """
     try:
+        if not editing and site.answers.of(chat.conversation.id) is None and written_outside(chat.path):
+            raise InvalidRequest("Another program is writing an answer here. Send this when it has ended.")
         live = site.answers.edit(chat, editing, text) if editing else site.answers.send(chat, text)
     except UniunError as error:
         composer.refused()

@@ -11,7 +11,7 @@ from presentation.controllers.chat import ChatController
 from presentation.web.asking import ask
 from presentation.web.chat_head import ChatHead
 from presentation.web.chat_list import ConversationList
-from presentation.web.chat_thread import Thread, ThreadActions
+from presentation.web.chat_thread import Thread, ThreadActions, written_outside
 from presentation.web.composer import Composer
 from presentation.web.glance import glance
 from presentation.web.live_answers import LiveAnswer
@@ -50,6 +50,8 @@ class ChatPage:
         """Whether it is being written on a branch that is not shown."""
         self._ahead = ReadAhead(chat, site.now)
         self._deleted = False
+        self._told = ""
+        """Of the answer that is on its way, to who listens."""
         self._outside = Outside(site, chat, lambda: self._live is None and not self._deleted)
 
     async def draw(self) -> None:
@@ -105,8 +107,10 @@ class ChatPage:
         self._elsewhere = live is not None and not _shows(self._chat.path, live)
         self._thread.show(self._chat.path, None if self._elsewhere else live)
         self._composer.busy(live is not None)
+        self._composer.wait(live is None and written_outside(self._chat.path))
         if live is None:
             self._thread.say("")
+            self._told = ""
         if ended is not None and ended.ended:
             self._spoken.text = f"Shiv: {ended.text[:_SPOKEN]}" if ended.text else "The answer ended."
             if ended.error is not None and not self._chat.path:
@@ -119,9 +123,9 @@ class ChatPage:
         words = waiting_words(live, glance(self._site), self._site.now() - live.asked_at)
         if self._elsewhere:
             words = "An answer is being written on another branch."
-        kind, _, _ = words.partition("…")
-        if kind and kind != self._thread.words.partition("…")[0]:
-            self._spoken.text = kind
+        kind = words.partition("…")[0] or "Shiv is writing the answer"
+        if kind != self._told:
+            self._told = self._spoken.text = kind
         self._thread.say(words)
 
     def _was_deleted(self) -> None:

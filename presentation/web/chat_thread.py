@@ -18,10 +18,10 @@ _NEAR_PX = 400
 """A last message that grows by less than this in one step is followed by who is at its end."""
 SHOWN = 30
 """Messages that are drawn at first, and that each click on "Show earlier" adds."""
+OUTSIDE = "Another program is writing this answer, such as a chat in a terminal. What it writes appears here."
 _ENDINGS = {
     "stopped": "Stopped. What there is of the answer is kept.",
     "failed": "The answer failed.",
-    "streaming": "Another program is writing this answer. Reload the page to see more of it.",
 }
 
 
@@ -151,15 +151,21 @@ class Thread:
             _thinking(message.thinking)
             if message.content:
                 LiveMarkdown([html_of(message.content, _sources(message.citations))])
+            if message.state == "streaming":
+                with ui.element("div").classes("u-waiting"):
+                    ui.element("span").classes("u-pulse")
+                    plain(OUTSIDE)
+                _buttons()
+                return article
             if message.state != "complete":
                 self._ending(message)
-            if message.citations:
-                _source_cards(cited(message.content, message.citations))
+            _source_cards(message)
             with _buttons():
                 self._siblings(shown)
                 if message.content:
                     _copy_button(message.content)
-                _button("refresh", "Answer again", lambda: self._actions.retry(message))
+                if message.state != "failed":
+                    _button("refresh", "Answer again", lambda: self._actions.retry(message))
                 _button("call_split", "Go on from here", lambda: self._actions.branch(message))
         return article
 
@@ -197,6 +203,7 @@ class Thread:
         with _article("Shiv", "u-answer u-growing") as article:
             thinking = _Thinking(live)
             text = LiveMarkdown(live.markdown.blocks)
+            _buttons()  # the room of those that come at its end
 
         def grown(first: int) -> None:
             thinking.update()
@@ -225,6 +232,11 @@ class _Thinking:
             self._length = len(self._live.thinking)
             self._text.text = self._live.thinking
             self._details.set_visibility(True)
+
+
+def written_outside(path: Sequence[PathMessage]) -> bool:
+    """Whether another program writes at the end of what is shown; for one where no answer of this program is shown."""
+    return bool(path) and path[-1].message.state == "streaming"
 
 
 def _up_to(path: Sequence[PathMessage], live: LiveAnswer) -> Sequence[PathMessage]:
@@ -257,14 +269,28 @@ def _thinking(text: str) -> None:
             plain(text).classes("u-thinking-text")
 
 
-def _source_cards(citations: Sequence[Citation]) -> None:
-    with ui.element("ul").classes("u-sources").props('aria-label="Sources"'):
+def _source_cards(message: ChatMessage) -> None:
+    """What it cites; folded away, what it was given besides."""
+    named = cited(message.content, message.citations)
+    if named:
+        _cards("Sources", named, numbered=True)
+    besides = [citation for citation in message.citations if citation not in named]
+    if besides:
+        with ui.element("details").classes("u-thinking"):
+            with ui.element("summary"):
+                plain("Looked at, not cited")
+            _cards("Looked at, not cited", besides, numbered=False)
+
+
+def _cards(label: str, citations: Sequence[Citation], *, numbered: bool) -> None:
+    with ui.element("ul").classes("u-sources").props(f'aria-label="{label}"'):
         for citation in citations:
             with (
                 ui.element("li"),
                 ui.element("a").classes("u-source").props(f'href="/notes/{citation.note_id}"'),
             ):
-                plain(str(citation.number)).classes("u-cite")
+                if numbered:
+                    plain(str(citation.number)).classes("u-cite")
                 plain(citation.title or "Untitled").classes("u-ellipsis")
 
 

@@ -19,7 +19,7 @@ export default {
           :disabled="!text.trim() || sending"><i class="q-icon material-icons" aria-hidden="true">arrow_upward</i></button>
       </div>
     </form>`,
-  props: { draft_key: String, label: String, longest: Number, busy: Boolean },
+  props: { draft_key: String, label: String, longest: Number, busy: Boolean, waits: Boolean },
   emits: ["send", "stop", "typing"],
   data: () => ({ text: "", editing: null, sending: false, note: "", before: "", told_at: -Infinity }),
   mounted() {
@@ -42,6 +42,14 @@ export default {
   },
   unmounted() {
     document.removeEventListener("keydown", this.anywhere);
+  },
+  watch: {
+    busy() {
+      this.note = "";
+    },
+    waits() {
+      this.note = "";
+    },
   },
   methods: {
     grow() {
@@ -71,7 +79,13 @@ export default {
       this.send();
     },
     send() {
-      if (!this.text.trim() || this.sending || this.busy) return;
+      if (!this.text.trim() || this.sending) return;
+      if (this.busy || this.waits) {
+        this.note = this.waits
+          ? "Another program is writing an answer here. Send this when it has ended."
+          : "An answer is being written. Send this when it has ended, or stop it.";
+        return;
+      }
       if (!window.socket?.connected) {
         this.note = "There is no connection at the moment. Your text is kept; send it when it is back.";
         return;

@@ -18,6 +18,7 @@ class Composer(Element, component="composer.js"):
         self._props["label"] = label
         self._props["longest"] = LONGEST
         self._props["busy"] = False
+        self._props["waits"] = False
 
     def on_send(self, take: Callable[[str, str | None], Any]) -> None:
         """Text, and the id of the question that it is put in the place of. Answer with `accepted` or `refused`."""
@@ -42,6 +43,11 @@ class Composer(Element, component="composer.js"):
         """While an answer comes, the button stops it."""
         if self._props["busy"] != busy:
             self._props["busy"] = busy
+
+    def wait(self, waits: bool) -> None:
+        """While another program answers here, nothing can be sent, and nothing stopped."""
+        if self._props["waits"] != waits:
+            self._props["waits"] = waits
 
     def accepted(self, draft_key: str) -> None:
         """The text is in the database: the box is emptied."""

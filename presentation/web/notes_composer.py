@@ -6,7 +6,7 @@ from domain.entities.conversation import ChatMessage, Draft
 from domain.entities.llm import LlmTaskKind
 from domain.errors import ConversationNotFound, InvalidRequest
 from presentation.web.asking import ask
-from presentation.web.chat_thread import Thread, ThreadActions
+from presentation.web.chat_thread import Thread, ThreadActions, written_outside
 from presentation.web.composer import Composer
 from presentation.web.glance import glance
 from presentation.web.live_answers import LiveAnswer
@@ -85,11 +85,13 @@ class ComposerPanel:
         ended, self._live = self._live if live is not self._live else None, live
         self._thread.show(self._chat.path, live)
         self._composer.busy(live is not None)
+        outside = live is None and written_outside(self._chat.path)
+        self._composer.wait(outside)
         self._timer.active = live is not None
         answered = any(
             shown.message.role == "assistant" and shown.message.content for shown in self._chat.path
         )
-        self._into.set_visibility(answered and live is None)
+        self._into.set_visibility(answered and live is None and not outside)
         if live is None:
             self._thread.say("")
         if ended is not None and ended.ended:

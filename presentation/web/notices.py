@@ -13,7 +13,10 @@ UNEXPECTED = "Something went wrong in UNIUN itself. It has been written to the l
 def tell(text: str) -> None:
     """A short notice that goes by itself."""
     # Without a colour of its own: Quasar's white would be the page's white in the dark.
-    ui.notify(text, position="top", classes="u-notice", textColor="notice", attrs={"role": "status"})
+    # Equal ones are not counted: Quasar's red figure tells nobody anything.
+    ui.notify(
+        text, position="top", classes="u-notice", textColor="notice", attrs={"role": "status"}, group=False
+    )
 
 
 def tell_error(error: BaseException) -> None:
@@ -26,6 +29,7 @@ def tell_error(error: BaseException) -> None:
         close_button="Close",
         timeout=10_000,
         classes="u-notice",
+        group=False,
     )
 
 

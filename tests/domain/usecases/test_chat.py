@@ -6,7 +6,7 @@ import pytest
 from domain.entities.conversation import AnswerBegun, AnswerEvent, ChatMessage, Conversation, ThinkingDelta
 from domain.entities.llm import TextDelta
 from domain.errors import DatabaseError, InvalidRequest, JobCancelled, ModelUnavailable, NoteNotFound
-from domain.usecases.chat import Asking
+from domain.usecases.chat import Asking, cited
 from domain.usecases.conversations import SettleInterruptedAnswersUseCase
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, answer
 from tests.memory.chat import MemoryChat
@@ -170,9 +170,11 @@ def test_citations_are_those_that_the_answer_refers_to() -> None:
         assert isinstance(begun, AnswerBegun)
         assert [c.number for c in begun.citations] == [1, 2, 3]
         kept = (await world.path())[-1]
-        assert [c.number for c in kept.citations] == [2]
+        assert [c.number for c in cited(kept.content, kept.citations)] == [2]
         await world.ask("Which tea steeps?", kept.id)
-        assert [c.number for c in (await world.path())[-1].citations] == [1, 2, 3]
+        last = (await world.path())[-1]
+        assert [c.number for c in last.citations] == [1, 2, 3], "what it was given"
+        assert cited(last.content, last.citations) == ()
 
     asyncio.run(scenario())
 

@@ -72,7 +72,7 @@ def test_an_answer_from_the_notes_cites_them() -> None:
     cited = runner.invoke(app, ["ask", "How long does green tea steep?", "--notes", "-s", "Be brief."])
     assert cited.stdout == "Two minutes [1].\n\n[1] Green tea\n"
     scoped = runner.invoke(app, ["ask", "How long does green tea steep?", "--manas", "Drinks"])
-    assert scoped.stdout == "Four.\n\n[1] Black tea\n"
+    assert scoped.stdout == "Four.\n\nLooked at, not cited: Black tea\n"
     structured = runner.invoke(app, ["ask", "green tea", "--notes", "--schema", '{"type": "object"}'])
     assert structured.stdout == "{}\n"
     assert coordinator.requests[0].messages[0].content.endswith("Be brief.")
@@ -87,7 +87,7 @@ def test_what_hinders_the_search_is_told_on_stderr() -> None:
     library.embedder.error = ModelUnavailable("The index cannot be reached.")
     result = runner.invoke(build_app(fake_openers(library=library)), ["ask", "green tea?", "--notes"])
     assert result.stderr == "uniun: the notes were searched by words alone: The index cannot be reached.\n"
-    assert result.stdout.endswith("[1] Green tea\n")
+    assert result.stdout.endswith("Looked at, not cited: Green tea\n")
 
 
 def test_a_cut_answer_is_told_on_stderr() -> None:

@@ -131,7 +131,8 @@ def test_answers_cite_notes() -> None:
         openers=fake_openers(coordinator, library=library),
     )
     assert out == (
-        "Two minutes [1].\n\n[1] Green tea\n[1] Green tea\nIt depends.\n\n[1] Green tea\n[2] Black tea\n"
+        "Two minutes [1].\n\n[1] Green tea\n[1] Green tea\nIt depends.\n\n"
+        "Looked at, not cited: Green tea; Black tea\n"
     )
     assert err == ""
     first, second = coordinator.requests

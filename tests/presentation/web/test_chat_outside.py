@@ -49,7 +49,14 @@ def test_an_answer_from_a_terminal_grows_on_the_open_page(desk: Desk, server: Se
     page = desk.open("/c/talk-bread")
     box = page.get_by_role("textbox", name="Message")
     box.fill("What I am typing meanwhile")
-    half = message("a4", "q4", "assistant", "Until it", state="streaming")
+    half = message(
+        "a4",
+        "q4",
+        "assistant",
+        "Until it",
+        state="streaming",
+        citations=[{"number": 1, "note_id": "n", "title": "N"}],
+    )
     aside(
         server,
         lambda chats: chats.put_message(message("q4", "a3", "user", "When is it ripe?")),
@@ -58,6 +65,11 @@ def test_an_answer_from_a_terminal_grows_on_the_open_page(desk: Desk, server: Se
     expect(page.get_by_role("article", name="You").last).to_contain_text("When is it ripe?")
     answer = page.get_by_role("article", name="Shiv").last
     expect(answer).to_contain_text("Until it")
+    expect(answer).to_contain_text("Another program is writing this answer")
+    expect(answer.get_by_role("button")).to_have_count(0)
+    expect(answer.get_by_role("link")).to_have_count(0)
+    box.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("Send this when it has ended")
     for said, state in (("Until it doubles", "streaming"), ("Until it doubles in four hours.", "complete")):
         aside(
             server,
@@ -66,6 +78,9 @@ def test_an_answer_from_a_terminal_grows_on_the_open_page(desk: Desk, server: Se
             ),
         )
         expect(answer).to_contain_text(said)
+    expect(answer).not_to_contain_text("Another program")
+    expect(answer.get_by_role("button", name="Answer again")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="Send this")).to_have_count(0)
     expect(box).to_have_value("What I am typing meanwhile")
     expect(page.get_by_role("article", name="You").filter(has_text="When is it ripe?")).to_have_count(1)
 
