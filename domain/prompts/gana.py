@@ -64,13 +64,17 @@ def note_block(title: str, text: str) -> str:
 
 def tool_result(call: ToolCall, result: str, left: int) -> Message:
     """What a tool found, as the next turn of the user: many chat templates know no tool role."""
-    end = "Only publish or nothing is left." if left == 1 else f"{left} calls are left."
+    end = "Only publish or nothing is left." if left == 1 else _left(left)
     return Message(role="user", content=f"{call.tool} found:\n\n{fenced('notes', result)}\n\n{end}")
 
 
 def unreadable(left: int) -> Message:
     """The answer was no tool call; a small model cut off in the middle of one is the usual reason."""
-    return Message(role="user", content=f"That was no complete tool call. {left} calls are left.")
+    return Message(role="user", content=f"That was no complete tool call. {_left(left)}")
+
+
+def _left(calls: int) -> str:
+    return "1 call is left." if calls == 1 else f"{calls} calls are left."
 
 
 def tool_schema(*, last: bool) -> dict[str, Any]:

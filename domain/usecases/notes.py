@@ -158,12 +158,9 @@ class EditNoteUseCase:
         Raises `InvalidRequest`, and changes nothing, if what is above the text cannot be read or the note is another now
         (`NoteChanged`).
         """
-        _check_text(document)
         if (await self._notes.get(note_id)).content_hash != seen:
             raise NoteChanged(_CHANGED)
-        parsed = self._parser.parse(document)
-        if parsed.flaws:
-            raise InvalidRequest(f"The note was not saved. {parsed.flaws[0]}")
+        parsed = self._document(document)
         own_tags = [tag for tag in parsed.tags if tag not in parsed.text_tags]
         return await self(
             note_id,
@@ -173,6 +170,22 @@ class EditNoteUseCase:
             aliases=parsed.aliases,
             seen=seen,
         )
+
+    def preview(self, document: str) -> tuple[str, int]:
+        """(title, characters of the text) that a note has after `rewrite`. Raises `InvalidRequest` like that."""
+        parsed = self._document(document)
+        return clean_title(parsed.title or "") or _own_title(parsed), len(parsed.text.removeprefix("\n"))
+
+    def _document(self, document: str) -> ParsedNote:
+        _check_text(document)
+        if not document.strip():
+            raise InvalidRequest(
+                "The note was not changed: the file is empty. To be rid of the note, delete it."
+            )
+        parsed = self._parser.parse(document)
+        if parsed.flaws:
+            raise InvalidRequest(f"The note was not saved. {parsed.flaws[0]}")
+        return parsed
 
 
 class TagNoteUseCase:

@@ -12,6 +12,7 @@ from presentation.cli.openers import Controllers, Library
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.terminal import out, printable, say, write
 from presentation.controllers.gana import GanaController
+from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 OpenControllers = Callable[[], AbstractAsyncContextManager[Controllers]]
@@ -174,9 +175,9 @@ def _tell_runs(ganas: GanaController, runs: tuple[GanaRun, ...], names: dict[str
     """Two lines each: figures, then what came of it, cut to a line or two."""
     for run in runs:
         status = run.status if run.reason in (None, "error") else f"{run.status}, {_reason(run)}"
-        figures = [status, f"{run.seconds:.1f} s", f"{run.tokens} tokens"]
+        figures = [status, f"{run.seconds:.1f} s", counted(run.tokens, "token")]
         if run.preemptions:
-            figures.append(f"gave way {run.preemptions} times")
+            figures.append(f"gave way {counted(run.preemptions, 'time')}")
         if run.by == "background":
             figures.append("in the background")
         name = f"{names.get(run.gana_id, run.gana_id[:12])}  " if names else ""

@@ -9,6 +9,7 @@ from domain.entities.llm import GenerationEvent, Prefilling, TextDelta, Waiting
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import ensure
 from presentation.cli.terminal import err, printable, say, write
+from presentation.counting import counted
 
 _TITLE_SHOWN = 40
 
@@ -41,13 +42,9 @@ async def read_notes(open_controllers: Callable[[], AbstractAsyncContextManager[
                     bar.update(task, completed=done, total=done + step.waiting)
         failed = len(await controllers.knowledge.failures())
     if failed:
-        say(f"{_notes(failed)} could not be read. See: uniun notes failures")
-    write(f"{_notes(done)} read.\n" if done or failed else "Every note has been read.\n")
+        say(f"{counted(failed, 'note')} could not be read. See: uniun notes failures")
+    write(f"{counted(done, 'note')} read.\n" if done or failed else "Every note has been read.\n")
     return not failed
-
-
-def _notes(count: int) -> str:
-    return "1 note" if count == 1 else f"{count} notes"
 
 
 def _bar() -> Progress:

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 from presentation.cli.openers import Library
 from presentation.cli.terminal import write
+from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 
@@ -30,7 +31,7 @@ async def remove(open_library: OpenLibrary, reference: str) -> None:
     """The notes stay."""
     async with open_library() as library:
         manas = await library.manases.delete(reference)
-    write(f"{manas.name} is removed; its {_notes(manas.note_count)} stay.\n")
+    write(f"{manas.name} is removed; its {counted(manas.note_count, 'note stays', 'notes stay')}.\n")
 
 
 async def change(
@@ -46,8 +47,4 @@ async def change(
     async with open_library() as library:
         deed = library.manases.add if add else library.manases.remove
         manas = await deed(reference, notes, tag=tag, query=query)
-    write(f"{manas.name} has {_notes(manas.note_count)}.\n")
-
-
-def _notes(count: int) -> str:
-    return "1 note" if count == 1 else f"{count} notes"
+    write(f"{manas.name} has {counted(manas.note_count, 'note')}.\n")

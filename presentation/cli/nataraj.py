@@ -7,6 +7,7 @@ from domain.entities.nataraj import Card
 from presentation.cli.openers import Controllers, Library
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.terminal import say, write
+from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 OpenControllers = Callable[[], AbstractAsyncContextManager[Controllers]]
@@ -69,9 +70,9 @@ async def fill(open_controllers: OpenControllers, count: int, manas: str | None)
     for card in filled.cards:
         write(_line(card))
     if filled.barren:
-        say(f"{filled.barren} combinations of notes had nothing in common.")
+        say(f"{counted(filled.barren, 'combination')} of notes had nothing in common.")
     if filled.resurfaced:
-        say(f"every combination has been used; {filled.resurfaced} dropped cards came back.")
+        say(f"every combination has been used; {counted(filled.resurfaced, 'dropped card')} came back.")
     if filled.exhausted:
         say("no combination of notes is left. Write more notes.")
     elif not filled.cards:

@@ -18,6 +18,7 @@ from presentation.cli.importing import counting_bar
 from presentation.cli.openers import Library
 from presentation.cli.run import run_async
 from presentation.cli.terminal import read_piped, say, write
+from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 _ID_CHARACTERS = 12
@@ -47,14 +48,18 @@ def edit(open_library: OpenLibrary, reference: str) -> None:
 def remove(open_library: OpenLibrary, reference: str, *, sure: bool) -> None:
     """Asks on a terminal, and wants to be told elsewhere."""
     if not sure:
-        if not sys.stdin.isatty():
-            raise InvalidRequest("Nobody can be asked whether to delete the note. Add --yes to be sure.")
         details = run_async(_show(open_library, reference))
+        if not sys.stdin.isatty():
+            raise InvalidRequest(
+                f"Nobody can be asked whether to delete {_named(details.note)}. Add --yes to be sure."
+            )
         typer.confirm(f"Delete {_named(details.note)}?", abort=True, err=True)
     note = run_async(_delete(open_library, reference))
     write(f"{_named(note)} is deleted.\n")
     if note.source == "imported":
-        say(f"its file {note.origin} stays; imports leave it out until it changes.")
+        say(
+            f"its file {note.origin} stays; imports leave it out until it changes, or until: uniun notes import FOLDER --deleted"
+        )
 
 
 async def tag(open_library: OpenLibrary, reference: str, add: Sequence[str], gone: Sequence[str]) -> None:
@@ -78,17 +83,20 @@ async def show(open_library: OpenLibrary, reference: str, *, raw: bool) -> None:
 async def list_notes(open_library: OpenLibrary, tag: str | None, manas: str | None, limit: int) -> None:
     """One a line: id, day, title, tags."""
     async with open_library() as library:
+        await _check_tag(library, tag)
         lines = await library.notes.list(tag=tag, manas=manas, limit=limit)
-        count = await library.notes.count()
+        count = await library.notes.count(tag=tag, manas=manas)
     for line in lines:
         day = line.changed_at.astimezone().date().isoformat()
         write(
             f"{line.id[:_ID_CHARACTERS]}  {day}  {_one_line(line.title)}  {_tags(line.tags)}".rstrip() + "\n"
         )
-    if not lines:
-        say("no note fits." if count else "there are no notes yet. Import some: uniun notes import FOLDER")
-    elif len(lines) == limit:
-        say(f"these are the newest {limit}; there are {count} notes in all. --limit shows more.")
+    narrowed = tag is not None or manas is not None
+    if not count:
+        say("no note fits." if narrowed else "there are no notes yet. Import some: uniun notes import FOLDER")
+    elif len(lines) < count:
+        these = "of these notes" if narrowed else "notes in all"
+        say(f"the newest {len(lines):,}; there are {count:,} {these}. --limit shows more.")
 
 
 async def search(
@@ -96,12 +104,12 @@ async def search(
 ) -> None:
     """Two lines a hit: id and title, the words around the match."""
     async with open_library() as library:
+        await _check_tag(library, tag)
         result = await library.notes.search(query, mode=mode, tag=tag, manas=manas, limit=limit)
     if result.without_meaning is not None:
         say(f"only words were compared. {result.without_meaning}")
     if result.waiting:
-        few = "1 note" if result.waiting == 1 else f"{result.waiting} notes"
-        say(f"{few} cannot be found by meaning yet. See: uniun notes embed")
+        say(f"{counted(result.waiting, 'note')} cannot be found by meaning yet. See: uniun notes embed")
     for hit in result.hits:
         write(f"{hit.note_id[:_ID_CHARACTERS]}  {_one_line(hit.title)}\n")
         write(f"{' ' * _ID_CHARACTERS}  {_one_line(hit.snippet)}\n")
@@ -122,7 +130,7 @@ async def embed(open_library: OpenLibrary) -> None:
     async with open_library() as library:
         with counting_bar("embedding") as step:
             count = await library.notes.embed(lambda done, total: step(done, total, ""))
-    write(f"{count} notes embedded.\n" if count else "Every note is embedded.\n")
+    write(f"{counted(count, 'note')} embedded.\n" if count else "Every note is embedded.\n")
 
 
 async def show_failures(open_library: OpenLibrary, *, retry: bool) -> None:
@@ -132,9 +140,9 @@ async def show_failures(open_library: OpenLibrary, *, retry: bool) -> None:
         waiting = await library.knowledge().retry() if retry else 0
     for failure in failures:
         name = f"{failure.note_id[:_ID_CHARACTERS]}  {_one_line(failure.title)}"
-        write(f"{name}  ({failure.attempts} attempts): {_one_line(failure.error)}\n")
+        write(f"{name}  ({counted(failure.attempts, 'attempt')}): {_one_line(failure.error)}\n")
     if retry:
-        write(f"{waiting} notes wait to be read again.\n")
+        write(f"{counted(waiting, 'note waits', 'notes wait')} to be read again.\n")
     elif not failures:
         write("No note has failed.\n")
 
@@ -142,7 +150,12 @@ async def show_failures(open_library: OpenLibrary, *, retry: bool) -> None:
 async def show_graph(open_library: OpenLibrary, concept: str | None, limit: int) -> None:
     """One sentence a line, with the notes that say it; then concepts that no sentence has."""
     async with open_library() as library:
-        graph = await library.knowledge().graph(concept, limit=limit)
+        knowledge = library.knowledge()
+        graph = await knowledge.graph(concept, limit=limit)
+        if concept is not None and not graph.concepts and (await knowledge.graph(limit=1)).concepts:
+            raise InvalidRequest(
+                f"Nothing is known of {_one_line(concept)}. What is known: uniun notes graph"
+            )
     for relation in graph.relations:
         notes = ", ".join(note_id[:_ID_CHARACTERS] for note_id in relation.note_ids)
         write(_one_line(f"{relation.source.name} {relation.verb} {relation.target.name}") + f"  ({notes})\n")
@@ -152,6 +165,11 @@ async def show_graph(open_library: OpenLibrary, concept: str | None, limit: int)
             write(f"{_one_line(alone.name)}\n")
     if not graph.concepts:
         say("nothing is known yet. Notes are read while the chat is open, and by: uniun notes read")
+
+
+async def _check_tag(library: Library, tag: str | None) -> None:
+    if tag is not None and not await library.notes.count(tag=tag):
+        raise InvalidRequest(f"No note has the tag {_one_line(tag)}. List the tags with: uniun notes tags")
 
 
 async def _add(open_library: OpenLibrary, text: str, title: str, tags: Sequence[str]) -> Note:
@@ -228,7 +246,7 @@ def _reading(pending: PendingExtraction | None) -> str:
     if pending is None:
         return "done"
     if pending.state == "failed":
-        return f"failed after {pending.attempts} attempts: {pending.error}"
+        return f"failed after {counted(pending.attempts, 'attempt')}: {pending.error}"
     return "waits to be read"
 
 

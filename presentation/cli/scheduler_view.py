@@ -11,6 +11,7 @@ from domain.entities.llm import LlmTaskKind
 from domain.entities.scheduler import History, JobView, SchedulerSnapshot
 from presentation.cli.gantt import STYLES
 from presentation.cli.terminal import printable
+from presentation.counting import counted
 from presentation.scheduler_words import (
     decision_sentence,
     kind_name,
@@ -79,7 +80,7 @@ def screen(snapshot: SchedulerSnapshot, history: History, width: int, height: in
 def _head(snapshot: SchedulerSnapshot) -> Iterator[Text]:
     facts = [
         snapshot.resident or "no model in memory",
-        f"{snapshot.swaps} swaps",
+        counted(snapshot.swaps, "swap"),
         f"{snapshot.preemptions} gave way",
     ]
     if (stay := stay_words(snapshot)) is not None:

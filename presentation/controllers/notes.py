@@ -87,6 +87,10 @@ class NotesController:
         note_id = await self._find(reference)
         return note_id, *await self._edit.document(note_id)
 
+    def preview_edit(self, document: str) -> tuple[str, int]:
+        """(title, characters) that the note would have. Raises `InvalidRequest` if it cannot be taken back."""
+        return self._edit.preview(document)
+
     async def finish_edit(self, note_id: str, document: str, seen: str) -> Note:
         """Takes that text back, if the content still has that hash."""
         return await self._edit.rewrite(note_id, document, seen)

@@ -10,6 +10,7 @@ from nicegui.events import GenericEventArguments
 from domain.entities.knowledge import Concept
 from domain.entities.note import Link, Manas, NoteDetails, NoteLine
 from domain.errors import NoteChanged, UniunError
+from presentation.counting import counted
 from presentation.web.notes_field import NoteField
 from presentation.web.notes_list import NoteFilter
 from presentation.web.notes_markdown import FIND
@@ -140,7 +141,7 @@ class NoteAbout:
     def _concept(self, concept: Concept) -> None:
         with ui.element("li"), link(concept.name, f"/notes/graph?{concept_query(concept.name)}") as made:
             made.classes("u-chip")
-        made.props["title"] = f"{concept.type}; {concept.note_count} notes name it"
+        made.props["title"] = f"{concept.type}; {counted(concept.note_count, 'note names', 'notes name')} it"
 
     def _draw_links(self, links: tuple[Link, ...], backlinks: tuple[NoteLine, ...]) -> None:
         self._links.clear()

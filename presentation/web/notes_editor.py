@@ -18,7 +18,7 @@ from presentation.web.notes_field import Edit, NoteField, is_blank, is_too_long
 from presentation.web.notes_markdown import note_html
 from presentation.web.notes_rows import ask_to_delete
 from presentation.web.notes_saver import NoteSaver
-from presentation.web.notes_too_long import TooLong
+from presentation.web.notes_too_long import ReplacedBanner, TooLong
 from presentation.web.notices import tell
 from presentation.web.parts import link
 from presentation.web.shell import plain
@@ -64,6 +64,8 @@ class NotePage:
                 self._saver = NoteSaver(site.faces.notes, note, self._field)
                 self._conflict = ConflictBanner(self._saver, self._field, self._settled)
                 self._conflict.box.move(target_index=1)
+                if (before := site.replaced.of(note)) is not None:
+                    ReplacedBanner(site, note, before)
                 if is_too_long(note):
                     TooLong(site, note)
                 with ui.element("div").classes("u-note-body") as self._body:
@@ -79,7 +81,8 @@ class NotePage:
         self._use_mode("write")
         site.changes.on("notes", self._changed)
         site.changes.on("manases", self._about.refresh)
-        if is_blank(note):
+        # What had a text once is not deleted behind its owner's back.
+        if is_blank(note) and note.changed_at == note.created_at:
             ui.context.client.on_delete(self._drop_blank)
 
     def _head(self) -> None:

@@ -24,7 +24,7 @@ export default {
         <li v-for="(each, at) in titles" :id="listId + '-' + at" role="option" :aria-selected="at === chosen ? 'true' : 'false'"
           @mousedown.prevent="choose(at)" @mousemove="chosen = at">{{ each }}</li>
       </ul>
-      <p class="u-hidden" role="status">{{ titles.length ? titles.length + " notes to link to. Arrow keys choose, Enter links." : "" }}</p>
+      <p class="u-hidden" role="status">{{ titles.length ? titles.length + (titles.length === 1 ? " note" : " notes") + " to link to. Arrow keys choose, Enter links." : "" }}</p>
     </div>`,
   props: { note: String, initialTitle: String, initialText: String, seen: String, limit: Number, readonly: Boolean },
   data() {

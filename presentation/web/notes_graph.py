@@ -9,6 +9,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import GenericEventArguments
 
 from domain.entities.knowledge import Concept, Neighbourhood, Relation
+from presentation.counting import counted
 from presentation.web.notes_about import concept_query
 from presentation.web.parts import button, link, link_button
 from presentation.web.shell import empty, heading, plain
@@ -93,7 +94,7 @@ class GraphPage:
             plain(
                 f"The {MOST} most named concepts; more would not be readable. Choose a Manas, or look around one concept."
                 if count >= MOST
-                else f"{count} concepts, {len(self._graph.relations)} relations. The larger, the more connected; zoom in or point at one to read its name."
+                else f"{counted(count, 'concept')}, {counted(len(self._graph.relations), 'relation')}. The larger, the more connected; zoom in or point at one to read its name."
             )
         with ui.element("div").classes("u-row u-wrap u-between"):
             with ui.element("ul").classes("u-chips").props('aria-label="Colours"'):

@@ -9,6 +9,7 @@ from nicegui.events import MultiUploadEventArguments
 
 from domain.entities.note import ImportProblem, ImportProgress, ImportReport
 from domain.errors import InvalidRequest
+from presentation.counting import counted
 from presentation.web.errands import Errand, Tell
 from presentation.web.notices import sentence, tell_error
 from presentation.web.parts import button, chip, link_button, main_button
@@ -221,14 +222,17 @@ def draw_report(report: ImportReport) -> None:
         chip(f"{report.updated:,} changed")
         chip(f"{report.unchanged:,} as before")
         if report.gone:
-            chip(f"{report.gone:,} files gone, whose notes stay", kind="warn")
+            chip(
+                counted(report.gone, "file gone, whose note stays", "files gone, whose notes stay"),
+                kind="warn",
+            )
         if report.deleted:
             chip(f"{report.deleted:,} left out, because you deleted their notes")
     if not (report.created or report.updated or report.unchanged or report.deleted or report.problems):
         plain("There was no Markdown file.")
     if report.problems:
         with ui.element("h3"):
-            plain("1 odd file" if len(report.problems) == 1 else f"{len(report.problems):,} odd files")
+            plain(counted(len(report.problems), "odd file"))
         with ui.element("ul").classes("u-plain-list u-problems").props('tabindex=0 aria-label="Odd files"'):
             for problem in report.problems[:_MOST_PROBLEMS]:
                 _draw_problem(problem)

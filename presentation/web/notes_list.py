@@ -12,6 +12,7 @@ from nicegui.events import GenericEventArguments
 
 from domain.entities.note import SearchHit, SearchMode, SearchResult
 from domain.errors import UniunError
+from presentation.counting import counted
 from presentation.web.notes_rows import NoteRows
 from presentation.web.notices import sentence
 from presentation.web.parts import button
@@ -153,7 +154,7 @@ class NotesList:
         self._clear()
         end = wanted.start + len(lines)
         self._said.text = (
-            f"{wanted.start + 1:,}–{end:,} of {total:,}" if total > len(lines) else _counted(total)
+            f"{wanted.start + 1:,}–{end:,} of {total:,}" if total > len(lines) else counted(total, "note")
         )
         with self._list:
             for line in lines:
@@ -196,7 +197,11 @@ class NotesList:
             return
         known = {hit.note_id for hit in words}
         near = [hit for hit in meaning.hits if hit.note_id not in known]
-        later = f"; {_counted(meaning.waiting)} cannot be compared by meaning yet" if meaning.waiting else ""
+        later = (
+            f"; {counted(meaning.waiting, 'note')} cannot be compared by meaning yet"
+            if meaning.waiting
+            else ""
+        )
         self._said.text = f"{found}{f', {len(near)} more close in meaning' if near else ''}{later}"
         if near != self._near:
             self._near = near
@@ -265,8 +270,4 @@ def _tag_choices(tags: dict[str, int], chosen: str) -> list[tuple[str, str]]:
 
 
 def _with_words(hits: Sequence[SearchHit]) -> str:
-    return f"{_counted(len(hits))} with these words"
-
-
-def _counted(count: int) -> str:
-    return "1 note" if count == 1 else f"{count:,} notes"
+    return f"{counted(len(hits), 'note')} with these words"

@@ -4,6 +4,7 @@ from nicegui import ui
 
 from domain.entities.note import Manas
 from domain.errors import UniunError
+from presentation.counting import counted
 from presentation.web.notes_list import NoteFilter
 from presentation.web.notices import tell, tell_error
 from presentation.web.parts import button, confirm, link, link_button, main_button
@@ -54,9 +55,7 @@ class ManasesPage:
             with ui.element("div").classes("u-grow"):
                 with ui.element("h2"):
                     link(manas.name, NoteFilter(manas=manas.id).path)
-                plain("1 note" if manas.note_count == 1 else f"{manas.note_count:,} notes").classes(
-                    "u-muted u-small"
-                )
+                plain(counted(manas.note_count, "note")).classes("u-muted u-small")
             button("Notes by tag", icon="sell", on_click=lambda: self._by_tag(manas)).props("flat")
             button("Rename", icon="edit", on_click=lambda: self._rename(manas)).props("flat")
             deleting = button("Delete", icon="delete_outline", on_click=lambda: self._delete(manas)).props(
@@ -110,7 +109,7 @@ class ManasesPage:
             after = (await deed(manas.id, [], tag=chosen.value)).note_count
             dialog.close()
             tell(
-                f"{abs(after - before):,} notes {'put in' if add else 'taken out'}; {manas.name[:80]} has {after:,}."
+                f"{counted(abs(after - before), 'note')} {'put in' if add else 'taken out'}; {manas.name[:80]} has {after:,}."
             )
             self._site.changes.tell("manases")
 

@@ -82,8 +82,8 @@ async def ask_to_delete(title: str) -> bool:
     """Whether the note may go."""
     return await confirm(
         "Delete this note?",
-        f"“{title[:100]}” goes for good, with what was read in it. If it came from a file, the file stays; the note comes "
-        "back only if that file changes and is imported again.",
+        f"“{title[:100]}” goes for good, with what was read in it. If it came from a file, the file stays; importing its "
+        "folder again brings the note back only if the file has changed, or with “Bring back notes that I deleted”.",
         "Delete",
     )
 

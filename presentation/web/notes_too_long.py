@@ -1,5 +1,6 @@
 """A note that is too long for a browser's field: why, and the way to change it all the same."""
 
+import asyncio
 import re
 
 from nicegui import ui
@@ -8,8 +9,9 @@ from nicegui.events import UploadEventArguments
 from domain.entities.note import Note
 from domain.errors import InvalidRequest, UniunError
 from presentation.web.notes_field import LONGEST_TEXT
-from presentation.web.notices import tell_error
-from presentation.web.parts import button
+from presentation.web.notes_replaced import Before
+from presentation.web.notices import tell, tell_error
+from presentation.web.parts import button, confirm
 from presentation.web.shell import plain
 from presentation.web.site import Site
 
@@ -23,6 +25,7 @@ class TooLong:
     def __init__(self, site: Site, note: Note) -> None:
         self._notes = site.faces.notes
         self._changes = site.changes
+        self._replaced = site.replaced
         self._note = note
         self._seen: str | None = None
         """The content that the downloaded file has."""
@@ -40,6 +43,10 @@ class TooLong:
             with ui.element("div").classes("u-row u-wrap"):
                 button("Download the Markdown", icon="download", on_click=self._download)
                 button("Put the edited file in its place", icon="upload", on_click=self._pick).props("flat")
+                with ui.element("span").classes("u-row u-small").props("role=status") as self._busy:
+                    ui.spinner(size="18px")
+                    plain("Sending the file…")
+        self._busy.set_visibility(False)
         self._upload = ui.upload(
             auto_upload=True,
             max_files=1,
@@ -52,6 +59,8 @@ class TooLong:
             ),
         ).props('accept=".md,.markdown"')
         self._upload.classes("u-upload-unseen")
+        self._upload.on("uploading", lambda: self._busy.set_visibility(True), args=[])
+        self._upload.on("failed", self._not_sent, args=[])
         self._upload.on("finish", js_handler=f"() => runMethod({self._upload.id}, 'reset', [])")
 
     def _pick(self) -> None:
@@ -62,16 +71,73 @@ class TooLong:
         name = re.sub(r"[^\w -]+", "", self._note.title).strip()[:80] or "note"
         ui.download.content(document, f"{name}.md", "text/markdown")
 
+    def _not_sent(self) -> None:
+        self._busy.set_visibility(False)
+        tell_error(InvalidRequest("The file could not be sent. Try again."))
+
     async def _take(self, event: UploadEventArguments) -> None:
         try:
-            document = (await event.file.read()).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            tell_error(InvalidRequest("The file was not taken: it is no text in UTF-8."))
-            return
+            await self._replace(await event.file.read())
+        except UniunError as error:
+            tell_error(error)
+        finally:
+            self._busy.set_visibility(False)
+
+    async def _replace(self, content: bytes) -> None:
         try:
-            await self._notes.finish_edit(self._note.id, document, self._seen or self._note.content_hash)
+            document = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InvalidRequest("The file was not taken: it is no text in UTF-8.") from None
+        title, characters = await asyncio.to_thread(self._notes.preview_edit, document)
+        _, old, now = await self._notes.begin_edit(self._note.id)
+        if not await confirm(
+            "Put the file in this note's place?",
+            f"The note “{self._note.title[:100]}” with {len(self._note.text):,} characters becomes “{title[:100]}” with "
+            f"{characters:,} characters. You can undo it afterwards.",
+            "Replace the note",
+        ):
+            return
+        self._busy.set_visibility(True)
+        note = await self._notes.finish_edit(self._note.id, document, self._seen or self._note.content_hash)
+        before = Before(self._note.title, len(self._note.text), old, note.content_hash)
+        if note.content_hash != now:
+            self._replaced.keep(note.id, before)
+            self._changes.tell("notes")
+            ui.navigate.reload()
+        else:
+            tell("The file says what the note says already.")
+
+
+class ReplacedBanner:
+    """Says that it worked, and offers the way back."""
+
+    def __init__(self, site: Site, note: Note, before: Before) -> None:
+        self._notes = site.faces.notes
+        self._replaced = site.replaced
+        self._changes = site.changes
+        self._note = note
+        self._before = before
+        with ui.element("div").classes("u-banner u-row u-wrap u-spread").props("role=status") as self._box:
+            with ui.element("p").classes("u-grow"):
+                plain(
+                    f"The file has taken the note's place. Before, it was “{before.title[:100]}” with "
+                    f"{before.characters:,} characters."
+                )
+            with ui.element("div").classes("u-row"):
+                button("Undo", icon="undo", on_click=self._undo)
+                button("Close", on_click=self._close).props("flat")
+
+    async def _undo(self) -> None:
+        try:
+            await self._notes.finish_edit(self._note.id, self._before.document, self._before.now)
         except UniunError as error:
             tell_error(error)
             return
+        self._replaced.forget(self._note.id)
         self._changes.tell("notes")
+        tell("The note is what it was before.")
         ui.navigate.reload()
+
+    def _close(self) -> None:
+        self._replaced.forget(self._note.id)
+        self._box.delete()

@@ -7,6 +7,7 @@ from nicegui import ui
 from domain.entities.models import CatalogueEntry
 from domain.entities.note import ImportProgress, ImportReport
 from domain.errors import UniunError
+from presentation.counting import counted
 from presentation.web.errands import Errand, Tell
 from presentation.web.notices import sentence
 from presentation.web.parts import button, link_button, main_button
@@ -207,9 +208,9 @@ class _Ways:
             report = errand.result
             count = report.created + report.updated + report.unchanged
             with ui.element("p").classes("u-banner"):
-                plain(f"{count} notes are here now. " if count != 1 else "1 note is here now. ")
+                plain(f"{counted(count, 'note is', 'notes are')} here now. ")
                 if problems := len(report.problems):
-                    plain(f"{problems} files had problems. " if problems != 1 else "1 file had problems. ")
+                    plain(f"{counted(problems, 'file')} had problems. ")
                 plain("UNIUN reads them in the background, and you can ask already.")
             with ui.element("div").classes("u-row u-wrap u-after"):
                 button("Ask about them", on_click=_to_composer)

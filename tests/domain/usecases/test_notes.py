@@ -141,6 +141,26 @@ def test_a_title_of_its_own_stays(desk: Desk) -> None:
     assert run(desk.edit(note.id, title="")).title == "Two"
 
 
+@pytest.mark.parametrize("document", ["", "\n \n"])
+def test_an_empty_document_takes_no_notes_place(desk: Desk, document: str) -> None:
+    note = desk.create("text", title="T", tags=("b",))
+    with pytest.raises(InvalidRequest, match="is empty"):
+        desk.edit.preview(document)
+    with pytest.raises(InvalidRequest, match="is empty"):
+        run(desk.edit.rewrite(note.id, document, note.content_hash))
+    assert run(desk.notes.get(note.id)) == note
+
+
+@pytest.mark.parametrize(
+    "document", ["---\ntitle: New\n---\n\nfour", "# Heading\n\nmore", "only words", "---\n---\n"]
+)
+def test_a_preview_says_what_a_rewrite_makes(desk: Desk, document: str) -> None:
+    note = desk.create("text", title="T")
+    promised = desk.edit.preview(document)
+    made = run(desk.edit.rewrite(note.id, document, note.content_hash))
+    assert promised == (made.title, len(made.text))
+
+
 def test_an_edit_that_changes_nothing_saves_nothing(desk: Desk) -> None:
     note = desk.create("---\nnot: front matter\n---\n---\nlooks: so\n---\n#a", title="T", tags=("b",))
     saves = desk.notes.saves

@@ -148,7 +148,17 @@ def test_list_search_and_tags(faces: MemoryFaces) -> None:
     assert [line.split()[2:] for line in listed.stdout.splitlines()] == [["N2", "#t/2"], ["N1", "#t/1"]]
     assert "3 notes in all" in listed.stderr
     assert len(uniun(faces, "notes", "list", "--tag", "T").stdout.splitlines()) == 3
-    assert "no note fits" in uniun(faces, "notes", "list", "--tag", "u").stderr
+    uniun(faces, "notes", "manas", "create", "Empty")
+    assert "no note fits" in uniun(faces, "notes", "list", "--manas", "Empty").stderr
+    narrowed = uniun(faces, "notes", "list", "--tag", "t/0", "--limit", "1")
+    assert narrowed.stderr == ""
+    uniun(faces, "notes", "tag", "N1", "t/0")
+    narrowed = uniun(faces, "notes", "list", "--tag", "t/0", "--limit", "1")
+    assert "the newest 1; there are 2 of these notes" in narrowed.stderr
+    for asked in (["list"], ["search", "sea"]):
+        unknown = uniun(faces, "notes", *asked, "--tag", "u")
+        assert isinstance(unknown.exception, InvalidRequest)
+        assert "No note has the tag u." in str(unknown.exception)
     found = uniun(faces, "notes", "search", "word1", "sea")
     assert "N1" in found.stdout
     assert "word1 sea" in found.stdout
@@ -158,7 +168,7 @@ def test_list_search_and_tags(faces: MemoryFaces) -> None:
     assert uniun(faces, "notes", "embed").stdout == "3 notes embedded.\n"
     assert uniun(faces, "notes", "embed").stdout == "Every note is embedded.\n"
     assert uniun(faces, "notes", "search", "sea", "--mode", "meaning").stdout.count("N") == 3
-    assert "     1  #t/0\n" in uniun(faces, "notes", "tags").stdout
+    assert "     2  #t/0\n" in uniun(faces, "notes", "tags").stdout
 
 
 def test_tag_and_rm(faces: MemoryFaces) -> None:
@@ -168,7 +178,9 @@ def test_tag_and_rm(faces: MemoryFaces) -> None:
     assert isinstance(uniun(faces, "notes", "tag", "T").exception, InvalidRequest)
     unsure = uniun(faces, "notes", "rm", "T")
     assert isinstance(unsure.exception, InvalidRequest)
+    assert "T (id0001)" in str(unsure.exception)
     assert "--yes" in str(unsure.exception)
+    assert isinstance(uniun(faces, "notes", "rm", "nosuch").exception, NoteNotFound)
     assert uniun(faces, "notes", "rm", "T", "--yes").stdout == "T (id0001) is deleted.\n"
     assert faces.library.notes.notes == {}
 
@@ -184,7 +196,7 @@ def test_manases(faces: MemoryFaces) -> None:
     assert "     1  Water" in uniun(faces, "notes", "manas", "list").stdout
     assert "N2" in uniun(faces, "notes", "list", "--manas", "Water").stdout
     assert "N1" not in uniun(faces, "notes", "search", "sea", "--manas", "Water").stdout
-    assert uniun(faces, "notes", "manas", "rm", "Water").stdout == "Water is removed; its 1 note stay.\n"
+    assert uniun(faces, "notes", "manas", "rm", "Water").stdout == "Water is removed; its 1 note stays.\n"
 
 
 def test_failures_and_the_graph(faces: MemoryFaces) -> None:
@@ -194,10 +206,13 @@ def test_failures_and_the_graph(faces: MemoryFaces) -> None:
     uniun(faces, "notes", "add", "other", "--title", "U")
     note = faces.library.notes.notes["id0001"]
     asyncio.run(faces.library.knowledge.fail(note.id, note.content_hash, "No JSON.", give_up_after=1))
-    assert uniun(faces, "notes", "failures").stdout == "id0001  T  (1 attempts): No JSON.\n"
-    assert "1 notes wait" in uniun(faces, "notes", "failures", "--retry").stdout
+    assert uniun(faces, "notes", "failures").stdout == "id0001  T  (1 attempt): No JSON.\n"
+    assert "1 note waits" in uniun(faces, "notes", "failures", "--retry").stdout
     asyncio.run(faces.library.read("id0002", "s", ("Sun", "warms", "Earth")))
     assert uniun(faces, "notes", "graph").stdout == "Sun warms Earth  (id0002)\n"
+    unknown = uniun(faces, "notes", "graph", "Moon")
+    assert isinstance(unknown.exception, InvalidRequest)
+    assert "Nothing is known of Moon." in str(unknown.exception)
 
 
 def test_groups_alone_show_help(faces: MemoryFaces) -> None:

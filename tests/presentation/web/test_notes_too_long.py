@@ -12,6 +12,7 @@ from tests.presentation.web.conftest import Desk, Server, Start
 
 async def one_long_note(container: DeclarativeContainer) -> None:
     await container.notes_controller().add("word " * 60_000, title="Long: a log", tags=["logs"])
+    await container.notes_controller().add("words" * 50_001, title="Another log")
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +50,38 @@ def test_it_goes_out_as_a_file_and_comes_back_edited(desk: Desk, tmp_path: Path)
     put(page, odd)
     expect(page.get_by_text("it is no text in UTF-8")).to_be_visible()
     address = page.url
+    file.write_text("  \n")
+    put(page, file)
+    expect(page.get_by_text("The note was not changed: the file is empty")).to_be_visible()
     file.write_text(whole[: whole.index("word")] + "Cut down to what matters.\n")
     put(page, file)
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(
+        "The note “Long: a log” with 300,000 characters becomes “Long: a log” with 26 characters."
+    )
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_be_hidden()
+    put(page, file)
+    page.get_by_role("dialog").get_by_role("button", name="Replace the note").click()
     expect(page.get_by_role("textbox", name="Text of the note")).to_have_value("Cut down to what matters.\n")
     assert page.url == address
     expect(why).to_have_count(0)
     expect(page.get_by_role("link", name="#logs")).to_be_visible()
+
+
+def test_what_took_its_place_can_be_undone(desk: Desk, tmp_path: Path) -> None:
+    page = desk.open("/notes/find?name=Another%20log")
+    page.wait_for_url("**/notes/*")
+    address = page.url
+    file = tmp_path / "other.md"
+    file.write_text("---\ntitle: Untitled\n---\n")
+    put(page, file)
+    page.get_by_role("dialog").get_by_role("button", name="Replace the note").click()
+    done = page.get_by_role("status").filter(has_text="The file has taken the note's place")
+    expect(done).to_contain_text("“Another log” with 250,005 characters")
+    page.goto("/notes")
+    page.goto(address)  # left and found again: a note that had a text is not deleted for being empty
+    done.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("This note has 250,005 characters")).to_be_visible()
+    expect(page.get_by_label("Title")).to_have_value("Another log")
+    expect(done).to_have_count(0)
