@@ -16,7 +16,7 @@ _LOOK_S = 0.5
 def draw_adding(site: Site) -> None:
     """Repositories of the hub by name, and files of one's own."""
     with ui.element("section").classes("u-card"), fold("Another model"):
-        name = ui.input("Repository on the Hugging Face hub, in MLX format", placeholder="owner/name").props(
+        name = ui.input("Repository on the Hugging Face hub (MLX)", placeholder="owner/name").props(
             "outlined stack-label"
         )
 

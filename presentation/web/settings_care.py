@@ -140,7 +140,11 @@ def draw_background(site: Site) -> None:
             try:
                 status = await site.faces.background().status()
             except UniunError as error:
-                tell_error(error)
+                place.clear()
+                with place:
+                    with ui.element("p").classes("u-banner u-bad"):
+                        plain(sentence(error))
+                    button("Look again", on_click=look)
                 return
             place.clear()
             with place:
@@ -166,9 +170,9 @@ def draw_background(site: Site) -> None:
 
 def _draw_background(site: Site, status: BackgroundStatus, change: Any) -> None:
     with ui.element("p"):
-        state = "It starts when you log in" if status.installed else "It is not installed"
+        installed = "It is installed" if status.trouble else "It starts when you log in"
         runs = f", and runs now (process {status.pid})" if status.pid is not None else ""
-        plain(f"{state}{runs}.")
+        plain(f"{installed if status.installed else 'It is not installed'}{runs}.")
     if status.trouble:
         with ui.element("p").classes("u-banner u-bad"):
             plain(status.trouble)

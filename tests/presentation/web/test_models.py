@@ -71,7 +71,7 @@ def test_the_life_of_a_model(server: Server, desk: Desk) -> None:
 def test_a_model_that_the_catalogue_does_not_know(desk: Desk) -> None:
     page = desk.open("/models")
     page.get_by_text("Another model").click()
-    name = page.get_by_label("Repository on the Hugging Face hub, in MLX format")
+    name = page.get_by_label("Repository on the Hugging Face hub (MLX)")
     name.fill("nonsense")
     page.get_by_role("button", name="Fetch", exact=True).click()
     expect(page.get_by_text("Write it as owner/name.")).to_be_visible()
