@@ -49,6 +49,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
     from data.engine_settings import EngineSettings
     from data.export.archive import FolderArchives
     from data.export.backup import SqliteBackups
+    from data.export.restore import SqliteRestore
     from data.gana.due_times import CalendarDueTimes
     from data.gana.holders import ClaimHolders
     from data.gana.lease import TickLeases
@@ -246,6 +247,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             find_note,
             providers.Factory(manases.RenameManasUseCase, manas_repository),
         )
+        backups = providers.Factory(SqliteBackups, database, settings.data_dir / "backups", clock)
         archive_controller = providers.Factory(
             ArchiveController,
             providers.Factory(
@@ -259,9 +261,9 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
                 note_parser,
                 providers.Factory(FolderArchives, clock),
             ),
+            providers.Factory(export.BackUpUseCase, backups),
             providers.Factory(
-                export.BackUpUseCase,
-                providers.Factory(SqliteBackups, database, settings.data_dir / "backups", clock),
+                export.RestoreUseCase, providers.Factory(SqliteRestore, database, backups, presence)
             ),
         )
         # One for all, so that it knows what is being read.

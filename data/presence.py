@@ -64,10 +64,25 @@ class Presence:
     async def app(self) -> AsyncIterator[bool]:
         """While entered, the app is open. Gives whether no other one was, on this database, when it opened."""
         with self._file(_APP) as descriptor, self._file(self._open) as of_database:
-            await _lock(descriptor, fcntl.LOCK_SH)
+            if not await _lock(descriptor, fcntl.LOCK_SH):
+                raise InvalidRequest("A backup is being restored. Start UNIUN again when that is done.")
             alone = _try(of_database, fcntl.LOCK_EX)
             await _lock(of_database, fcntl.LOCK_SH)
             yield alone
+
+    @asynccontextmanager
+    async def nobody(self) -> AsyncIterator[None]:
+        """While entered, no app is open, none opens, and the background process leaves the database alone.
+
+        Raises `InvalidRequest` if one is open.
+        """
+        with self._file(_APP) as descriptor:
+            if not await _lock(descriptor, fcntl.LOCK_EX):
+                raise InvalidRequest(
+                    "UNIUN is open: a server, a chat or another command uses it. Nothing was changed. Close it (Ctrl-C where "
+                    "it runs), and try again."
+                )
+            yield
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:

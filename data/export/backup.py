@@ -26,6 +26,10 @@ class SqliteBackups:
         self._folder = folder
         self._clock = clock
 
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
     def new_target(self) -> Path:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -46,7 +50,7 @@ class SqliteBackups:
         target = _free(target)
         await self._database.read(lambda session: None)  # it exists from here on, and is sound
         source = Path(self._database.name)
-        return await in_thread(lambda step: _copy(source, target, step), lambda part: None)
+        return await in_thread(lambda step: copy_checked(source, target, step), lambda part: None)
 
 
 def _free(target: Path) -> Path:
@@ -58,14 +62,15 @@ def _free(target: Path) -> Path:
     return target
 
 
-def _copy(source: Path, target: Path, step: Callable[[int], None]) -> int:
+def copy_checked(source: Path, target: Path, step: Callable[[int], None]) -> int:
+    """Bytes written. Raises `DatabaseError`, and leaves nothing then."""
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        with _opened(source) as original, contextlib.closing(sqlite3.connect(partial)) as copy:
+        with opened(source) as original, contextlib.closing(sqlite3.connect(partial)) as copy:
             original.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, that can be carried around
         step(1)
-        with _opened(partial) as copy:
+        with opened(partial) as copy:
             findings = [row[0] for row in copy.execute("PRAGMA integrity_check")]
         if findings != ["ok"]:
             raise DatabaseError(
@@ -87,6 +92,7 @@ def _copy(source: Path, target: Path, step: Callable[[int], None]) -> int:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """For reading only."""
     with contextlib.closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
         yield connection

@@ -28,6 +28,19 @@ class Archives(Protocol):
         ...
 
 
+class Restores(Protocol):
+    """Puts a backup in the database's place."""
+
+    async def restore(self, source: Path) -> Path | None:
+        """Where what was there is kept; none if there was nothing.
+
+        Whatever ends it, even a kill, the database is the old one or the new one. Raises `InvalidRequest` while UNIUN is
+        open, for a file that is no backup, that is damaged or written by a newer version, and if the database is no file;
+        `DatabaseError`.
+        """
+        ...
+
+
 class Backups(Protocol):
     """Copies of the database, made while it is used."""
 
@@ -36,6 +49,11 @@ class Backups(Protocol):
 
         Raises `DatabaseError` if that cannot be made.
         """
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """For those that are given no name."""
         ...
 
     async def write(self, target: Path) -> int:

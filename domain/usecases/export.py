@@ -8,7 +8,7 @@ from domain.entities.archive import ExportReport, KnowledgeExport, ManasExport
 from domain.entities.conversation import ChatMessage, Conversation
 from domain.entities.nataraj import WHOLE_LIBRARY, CardState
 from domain.entities.note import Note
-from domain.repositories.archive import Archives, ArchiveWriter, Backups
+from domain.repositories.archive import Archives, ArchiveWriter, Backups, Restores
 from domain.repositories.cards import CardRepository
 from domain.repositories.conversations import ConversationRepository
 from domain.repositories.ganas import GanaRepository
@@ -151,10 +151,26 @@ class BackUpUseCase:
         """Bytes written. Raises `InvalidRequest`, `DatabaseError`."""
         return await self._backups.write(target)
 
+    @property
+    def folder(self) -> Path:
+        """Where those go that are given no name."""
+        return self._backups.folder
+
     async def now(self) -> tuple[Path, int]:
         """The same into the folder for backups, under a name of its own."""
         target = self._backups.new_target()
         return target, await self._backups.write(target)
+
+
+class RestoreUseCase:
+    """Goes back to a backup."""
+
+    def __init__(self, restores: Restores) -> None:
+        self._restores = restores
+
+    async def __call__(self, source: Path) -> Path | None:
+        """Where what was there is kept. Raises `InvalidRequest`, `DatabaseError`."""
+        return await self._restores.restore(source)
 
 
 def _pages(ids: Sequence[str]) -> list[Sequence[str]]:

@@ -1,4 +1,4 @@
-"""`uniun export` and `uniun backup`."""
+"""`uniun export`, `uniun backup` and `uniun restore`."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -33,3 +33,12 @@ async def back_up(open_library: OpenLibrary, file: Path) -> None:
     async with open_library() as library:
         count = await library.archive.back_up(file)
     write(f"{file} is written ({size(count)}) and checked.\n")
+
+
+async def restore(open_library: OpenLibrary, file: Path) -> None:
+    """Says where what was there is kept."""
+    async with open_library() as library:
+        kept = await library.archive.restore(file)
+    write(f"{file} is restored.\n")
+    if kept is not None:
+        write(f"What was there before is kept: {kept}\n")

@@ -59,6 +59,15 @@ def add_archive_commands(app: typer.Typer, openers: Openers) -> None:
 
         run_async(back_up(openers.library, file))
 
+    @app.command()
+    def restore(
+        file: Annotated[Path, typer.Argument(help="What `uniun backup` wrote.")],
+    ) -> None:
+        """Go back to a backup, while UNIUN is closed. What is there now is kept beside the other backups."""
+        from presentation.cli.archive import restore as go_back
+
+        run_async(go_back(openers.library, file))
+
 
 def _add_import(notes: typer.Typer, openers: Openers) -> None:
     @notes.command("import")

@@ -1,6 +1,7 @@
 """Backup, export, the background process, and what doctor finds."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,17 @@ def draw_archive(site: Site) -> None:
     with section("Backup and export"):
         archive = site.faces.archive
         with ui.element("p").classes("u-muted"):
-            plain("A backup is one file with everything, made while you go on working.")
+            plain(
+                "A backup is one file with all notes, conversations, cards and Ganas, made while you go on working. Not in "
+                "it are models, which can be fetched again, and the choices on this page (preferences.json)."
+            )
+        with ui.element("p").classes("u-muted u-path"):
+            plain(
+                f"It is written into {archive.backup_folder}, on the same disk as the original: download it too, and keep "
+                "that copy somewhere else. To go back to one, close UNIUN and run in a terminal: uniun restore FILE"
+            )
         backup = button("Back up now", icon="save", on_click=lambda: start_backup())
-        backup_line = _ErrandLine(site.errands, _BACKUP, _backup_words)
+        backup_line = _ErrandLine(site.errands, _BACKUP, _draw_backup)
 
         async def back_up(_: Tell) -> tuple[Path, int]:
             return await archive.back_up_now()
@@ -53,7 +62,7 @@ def draw_archive(site: Site) -> None:
             .classes("u-bar")
         )
         export = button("Export", icon="output", on_click=lambda: start_export())
-        export_line = _ErrandLine(site.errands, _EXPORT, _export_words)
+        export_line = _ErrandLine(site.errands, _EXPORT, lambda done: _banner(_export_words(done)))
 
         def start_export() -> None:
             told = str(folder.value or "").strip()
@@ -80,10 +89,10 @@ def draw_archive(site: Site) -> None:
 class _ErrandLine:
     """What a piece of work does, or how it ended."""
 
-    def __init__(self, errands: Errands, key: str, words: Any) -> None:
+    def __init__(self, errands: Errands, key: str, draw_result: Callable[[Any], None]) -> None:
         self._errands = errands
         self._key = key
-        self._words = words
+        self._draw_result = draw_result
         self._drawn: object = None
         self._place = ui.element("div").props("role=status")
 
@@ -111,13 +120,18 @@ class _ErrandLine:
             with ui.element("p").classes("u-banner u-bad"):
                 plain(sentence(errand.error))
         elif errand.result is not None:
-            with ui.element("p").classes("u-banner u-path"):
-                plain(self._words(errand.result))
+            self._draw_result(errand.result)
 
 
-def _backup_words(result: tuple[Path, int]) -> str:
+def _banner(words: str) -> None:
+    with ui.element("p").classes("u-banner u-path"):
+        plain(words)
+
+
+def _draw_backup(result: tuple[Path, int]) -> None:
     path, count = result
-    return f"The backup is there: {path} ({size(count)})."
+    _banner(f"The backup is there: {path} ({size(count)}).")
+    button("Download it", icon="download", on_click=lambda: ui.download.file(path))
 
 
 def _export_words(report: ExportReport) -> str:

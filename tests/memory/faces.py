@@ -13,7 +13,7 @@ from data.markdown.parser import MarkdownNoteParser
 from data.note_changes import LocalNoteChanges
 from domain.errors import InvalidRequest
 from domain.usecases.embedding import EmbedNotesUseCase
-from domain.usecases.export import BackUpUseCase, ExportUseCase
+from domain.usecases.export import BackUpUseCase, ExportUseCase, RestoreUseCase
 from domain.usecases.importing import ImportFolderUseCase, ImportUploadUseCase
 from domain.usecases.manases import (
     ChangeManasUseCase,
@@ -53,11 +53,16 @@ from tests.memory.library import MemoryLibrary
 class NoBackups:
     """A library in memory is no file."""
 
+    folder = Path("backups")
+
     def new_target(self) -> Path:
         return Path("uniun.db")
 
     async def write(self, target: Path) -> int:
         raise InvalidRequest("The database is on a PostgreSQL server. Back it up with: pg_dump")
+
+    async def restore(self, source: Path) -> Path | None:
+        raise InvalidRequest("The database is on a PostgreSQL server. Restore it with: pg_restore")
 
 
 class MemoryFaces:
@@ -93,7 +98,7 @@ class MemoryFaces:
             knowledge=lambda: self._knowledge,
             nataraj=lambda: self._agents().nataraj_controller(),
             ganas=lambda: self._agents().gana_controller(),
-            archive=ArchiveController(self.export(), BackUpUseCase(NoBackups())),
+            archive=ArchiveController(self.export(), BackUpUseCase(NoBackups()), RestoreUseCase(NoBackups())),
             api_keys=api_keys_controller(self.api_keys, self._identities),
         )
 

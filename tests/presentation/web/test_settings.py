@@ -83,7 +83,11 @@ def test_copies_of_everything(server: Server, desk: Desk, tmp_path: Path) -> Non
     page = desk.open("/settings")
     page.get_by_role("button", name="Back up now").click()
     expect(page.get_by_text("The backup is there:")).to_contain_text(str(server.data_dir / "backups"))
-    assert len(list((server.data_dir / "backups").glob("uniun-*.db"))) == 1
+    (written,) = (server.data_dir / "backups").glob("uniun-*.db")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download it").click()
+    assert download.value.suggested_filename == written.name
+    assert download.value.path().read_bytes() == written.read_bytes()
     page.get_by_role("button", name="Export").click()
     expect(page.get_by_text("Write where the export is to go.")).to_be_visible()
     page.get_by_label("Folder to export to").fill(str(tmp_path / "out"))
