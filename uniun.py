@@ -338,7 +338,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             gana_repository,
             clock,
         )
-        draft_gana = providers.Factory(gana_draft.DraftGanaUseCase, due_times)
+        draft_gana = providers.Factory(gana_draft.DraftGanaUseCase, due_times, identities)
         # One for all, so that no two of its calls draw the same notes.
         card_generator = providers.Singleton(
             nataraj.NatarajGenerator, card_repository, note_repository, generate, store, identities

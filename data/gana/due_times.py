@@ -46,6 +46,9 @@ class CalendarDueTimes:
     def local(self, wall: datetime) -> datetime:
         return _moment(wall, self._zone())
 
+    def wall(self, moment: datetime) -> datetime:
+        return moment.astimezone(self._zone()).replace(tzinfo=None, fold=0)
+
     def next_after(self, draft: GanaDraft, after: datetime) -> datetime | None:
         after = after.astimezone(UTC)  # between times of one zone Python computes on the wall clock
         if draft.mode == "one_shot":

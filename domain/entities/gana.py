@@ -97,7 +97,7 @@ class GanaDraft(Entity):
         if self.once_at is not None and self.once_at.tzinfo is None:
             raise ValueError("the time needs a time zone")
         if self.reactive and self.input_tag is None and self.input_manas_id is None:
-            raise ValueError("a reactive Gana needs an input to react to")
+            raise ValueError("say which notes it reacts to, for example: when a note tagged inbox is added")
         return self
 
 

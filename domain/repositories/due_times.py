@@ -17,6 +17,10 @@ class DueTimes(Protocol):
         """A naive time on the machine's wall clock, made aware."""
         ...
 
+    def wall(self, moment: datetime) -> datetime:
+        """What the machine's wall clock shows at a moment, without a zone."""
+        ...
+
     def next_after(self, draft: GanaDraft, after: datetime) -> datetime | None:
         """The first due time strictly after a moment; none if there is none."""
         ...

@@ -47,6 +47,8 @@ TOOL_SHARE = 0.08
 ANSWER_SHARE = 0.15
 LONGEST_ANSWER_TOKENS = 600
 MAX_INPUT_TOKENS = 4_000
+OLD_NOTES = "No note is new to it, so this was tried on the newest ones; a run waits for new ones."
+"""Of a preview, which would have nothing to show else."""
 _TRY_LATER = (JobCancelled, JobStopped, QueueFull)
 """What ends a job through no fault of the Gana's: its tick stays due."""
 
@@ -211,7 +213,7 @@ class GanaEngine:
             return work.skip("needs_app", "It calls tools or a webhook, which only the app does.")
         model = self.models.get(draft.model or self.models.default_name())
         context = model.context_tokens or UNKNOWN_CONTEXT_TOKENS
-        batch = await self._input(gana, mode, context)
+        batch = await self._input(gana, mode, context, work)
         if watches(draft) and not batch.notes:
             return work.skip("no_new_input", "No note is new since its last run.")
         work.inputs = tuple(note.id for note in batch.notes)
@@ -227,7 +229,7 @@ class GanaEngine:
             asked = prompt.messages(draft.task, batch.text, knowledge)
             work.output = prompt.read_output(await jobs.answer(model.name, asked, longest))
         if not work.output:
-            return work.skip("nothing_to_say", "It found nothing worth saying.")
+            return work.skip("nothing_to_say", f"It found nothing worth saying. {work.detail}".strip())
         tags = (draft.output_tag,) if draft.output_tag else ()
         if mode != "preview":
             work.note = self.material.compose(
@@ -235,13 +237,14 @@ class GanaEngine:
             )
         return None
 
-    async def _input(self, gana: Gana, mode: GanaMode, context: int) -> InputBatch:
+    async def _input(self, gana: Gana, mode: GanaMode, context: int, work: _Work) -> InputBatch:
         if not watches(gana.draft):
             return InputBatch((), "", None)
         budget = min(MAX_INPUT_TOKENS, int(context * INPUT_SHARE))
         batch = await read_input(self.material.notes, gana.draft, gana.cursor, budget)
         if not batch.notes and mode == "preview":
             batch = await newest_input(self.material.notes, gana.draft, budget)
+            work.detail = OLD_NOTES
         return batch
 
     async def _knowledge(self, gana: Gana, batch: InputBatch, budget: int) -> str:

@@ -1,7 +1,7 @@
 """What a form or a command line says of a Gana, and trying it before it is saved."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,8 +19,9 @@ from domain.usecases.trigger_words import read_trigger
 class DraftGanaUseCase:
     """Reads the fields of a form."""
 
-    def __init__(self, due_times: DueTimes) -> None:
+    def __init__(self, due_times: DueTimes, identities: Identities) -> None:
         self._due_times = due_times
+        self._identities = identities
 
     def __call__(self, fields: Mapping[str, Any], before: GanaDraft | None = None) -> GanaDraft:
         """Fields of a draft, and `trigger` in plain words; those that are not given stay as they were.
@@ -46,14 +47,17 @@ class DraftGanaUseCase:
             ) from None
 
     def _trigger(self, words: str, told: Mapping[str, Any]) -> dict[str, Any]:
+        now = self._identities.now()
         try:
-            trigger = read_trigger(words)
+            trigger = read_trigger(words, self._due_times.wall(now))
         except InvalidRequest as error:
             raise InvalidField("trigger", str(error)) from None
         found: dict[str, Any] = trigger.model_dump(include={"mode", "reactive", "interval_minutes", "cron"})
         wall = trigger.once_wall
         found["once_at"] = self._due_times.local(wall) if wall is not None else None
-        if trigger.reactive:
+        if trigger.once_in_minutes is not None:
+            found["once_at"] = now.replace(microsecond=0) + timedelta(minutes=trigger.once_in_minutes)
+        if trigger.input_tag is not None or trigger.input_manas is not None:
             if told.get("input_tag") is not None or told.get("input_manas_id") is not None:
                 raise InvalidField("trigger", "The trigger names the input already; name it once.")
             found |= {"input_tag": trigger.input_tag, "input_manas_id": trigger.input_manas}
@@ -95,6 +99,7 @@ class PreviewGanaUseCase:
         self, engine: GanaEngine, ganas: GanaRepository, draft: DraftGanaUseCase, identities: Identities
     ) -> None:
         self._engine = engine
+        self._notes = engine.material.notes
         self._ganas = ganas
         self._draft = draft
         self._identities = identities
@@ -104,16 +109,19 @@ class PreviewGanaUseCase:
         gana_id: str,
         fields: Mapping[str, Any] | None = None,
         watch: Callable[[GanaProgress], None] = lambda progress: None,
+        *,
+        read_old_notes: bool = False,
     ) -> GanaRun:
-        """`gana_id` may be that of no Gana yet, if there are fields. Raises `GanaNotFound`, `InvalidRequest`."""
+        """`gana_id` may be that of no Gana yet, if there are fields; `read_old_notes` as it would be created with. Raises `GanaNotFound`, `InvalidRequest`."""
         known = next((gana for gana in await self._ganas.all() if gana.id == gana_id), None)
         if fields is None:
             gana = known or await self._ganas.get(gana_id)
         else:
+            cursor = None if read_old_notes else await self._notes.last_arrival()
             gana = Gana(
                 id=gana_id,
                 draft=self._draft(fields, known.draft if known is not None else None),
-                cursor=known.cursor if known is not None else None,
+                cursor=known.cursor if known is not None else cursor,
                 created_at=self._identities.now(),
             )
         return await self._engine.process_gana(gana, "preview", watch=watch)

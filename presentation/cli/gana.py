@@ -17,6 +17,11 @@ from presentation.counting import counted
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 OpenControllers = Callable[[], AbstractAsyncContextManager[Controllers]]
 _WHAT = 300
+_MISSED = {
+    "latest": "one run as soon as possible",
+    "skip": "left out",
+    "all": "one run for each, one after the other",
+}
 
 
 async def create(open_library: OpenLibrary, fields: dict[str, Any], *, old_notes: bool, enable: bool) -> None:
@@ -94,8 +99,10 @@ async def show(open_library: OpenLibrary, reference: str) -> None:
             "tags its notes": draft.output_tag or "",
             "webhook": str(draft.webhook or ""),
             "model": draft.model or "the default",
-            "missed runs": draft.missed_runs,
-            "agentic": "yes" if draft.agentic else "no",
+            "missed runs": _MISSED[draft.missed_runs],
+            "looks up": "in the notes by itself, in up to four rounds"
+            if draft.agentic
+            else "nothing by itself",
         }
         write("".join(f"{name + ':':16}{value}\n" for name, value in lines.items() if value))
         write(f"\n{draft.task}\n")

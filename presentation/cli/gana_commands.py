@@ -22,8 +22,8 @@ _FIELDS: Mapping[str, Any] = {
     "trigger": Annotated[
         str | None,
         typer.Option(
-            help='When it runs, in words: "every day at 8:00", "every 30 minutes", "on new notes tagged inbox", '
-            '"once at 2026-12-24 18:00", "by hand".'
+            help='When it runs, in words: "every morning", "every 30 minutes", "when a note tagged inbox is added", '
+            '"tomorrow at noon", "by hand".'
         ),
     ],
     "description": Annotated[str | None, typer.Option(help="For yourself.")],

@@ -93,10 +93,15 @@ class GanaController:
         return TriggerReading(self._words(draft), self.next_fires(draft, fires), draft.reactive)
 
     async def preview(
-        self, gana_id: str, fields: Mapping[str, Any] | None = None, watch: Watch = lambda progress: None
+        self,
+        gana_id: str,
+        fields: Mapping[str, Any] | None = None,
+        watch: Watch = lambda progress: None,
+        *,
+        read_old_notes: bool = False,
     ) -> GanaRun:
         """What it would write, for a face that says by itself what the user looks at; publishes nothing."""
-        return await self.preview_gana(gana_id, fields, watch)
+        return await self.preview_gana(gana_id, fields, watch, read_old_notes=read_old_notes)
 
     @contextmanager
     def form(self, gana_id: str | None = None) -> Iterator["GanaForm"]:

@@ -11,6 +11,7 @@ from domain.entities.note import Manas
 from domain.errors import InvalidField
 from presentation.controllers.gana import GanaController
 from presentation.web.gana_trigger import TriggerField
+from presentation.web.gana_words import due_words
 from presentation.web.parts import fold
 from presentation.web.shell import plain
 
@@ -32,9 +33,10 @@ class GanaForm:
     def __init__(
         self, ganas: GanaController, gana: Gana | None, manases: tuple[Manas, ...], models: list[str]
     ) -> None:
+        self._ganas = ganas
         self._gana = gana
         draft = gana.draft if gana is not None else None
-        names = {manas.id: manas.name for manas in manases}
+        names = self._names = {manas.id: manas.name for manas in manases}
         self._name = _text("Name", draft.name if draft else "")
         self._task = (
             ui.textarea(
@@ -69,6 +71,8 @@ class GanaForm:
         self._draw_more(draft.model_dump() if draft else {})
         self._old_notes = ui.checkbox("Read the notes that are there already, too")
         self._show_input()
+        if gana is not None:
+            self.tell_stored(gana)
         self._places: dict[str, ValidationElement[Any]] = {
             "name": self._name,
             "description": self._description,
@@ -85,6 +89,11 @@ class GanaForm:
         }
         for place in set(self._places.values()) - {self.trigger.field}:
             place.on_value_change(lambda event: setattr(event.sender, "error", None))
+
+    def tell_stored(self, gana: Gana) -> None:
+        """As it is now, its time may have passed or it may have been switched on."""
+        said = stored_trigger(self._ganas, gana, self._names) or ""
+        self.trigger.tell_stored(f"{said[:1].upper()}{said[1:]}. {due_words(gana, self._ganas.now())}")
 
     def _draw_input(self, tag: str | None, manas_id: str | None, names: Mapping[str, str]) -> None:
         with ui.element("div").classes("u-two-fields") as self._inputs:

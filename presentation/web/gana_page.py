@@ -1,6 +1,7 @@
 """One Gana: its form, a preview beside it, and its log below."""
 
 import uuid
+from collections.abc import Callable
 
 from nicegui import ui
 
@@ -61,7 +62,7 @@ async def _draw(site: Site, gana: Gana | None) -> None:
             site.changes.on("ganas", runs.look)
             ui.timer(_LOOK_S, runs.look)
     if state is not None:
-        state.follow()
+        state.follow(form.tell_stored)
 
 
 class GanaDesk:
@@ -112,12 +113,15 @@ class GanaState:
         self._site = site
         self._id = gana.id
         self._drawn: object = None
+        self._tell: Callable[[Gana], None] = lambda gana: None
         self._place = ui.element("div").classes("u-row u-wrap")
         self._line = ui.label("").classes("u-muted u-small u-number").props("role=status")
         self._show(gana)
 
-    def follow(self) -> None:
-        """From now on. Timers come last on a page: they wait for its connection, and then it is sent as far as it is."""
+    def follow(self, tell: Callable[[Gana], None]) -> None:
+        """From now on, and tells what it saw. Timers come last on a page: they wait for its connection, and then it is sent
+        as far as it is."""
+        self._tell = tell
         self._site.changes.on("ganas", self.look)
         ui.timer(_LOOK_S, self.look)
         ui.timer(_PROGRESS_S, self._progress)
@@ -125,9 +129,12 @@ class GanaState:
     async def look(self) -> None:
         """Draws what has changed; leaves the page when it is gone."""
         try:
-            self._show(await self._site.faces.ganas.get(self._id))
+            gana = await self._site.faces.ganas.get(self._id)
         except UniunError:
             ui.navigate.to("/ganas")
+            return
+        self._tell(gana)
+        self._show(gana)
 
     def _progress(self) -> None:
         self._line.text = gana_work.run_line(self._site, self._id)

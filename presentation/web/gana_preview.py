@@ -35,7 +35,10 @@ class GanaPreview:
         with ui.element("h2"):
             plain("Preview")
         with ui.element("p").classes("u-field-help"):
-            plain("What it would write now, before you save it. Nothing is kept.")
+            plain(
+                "What it would write, before you save it. Nothing is kept. It reads what is new to it; where nothing is, the "
+                "newest notes that it watches."
+            )
         with ui.element("div").classes("u-row"):
             self._begin = main_button("Try it", icon="play_arrow", on_click=self.begin)
             self._stop = ui.button("Stop", icon="stop", color=None, on_click=self.stop)
@@ -65,7 +68,9 @@ class GanaPreview:
 
     async def _run(self) -> None:
         try:
-            run = await self._ganas.preview(self._gana_id, self._form.fields(), self._watch)
+            run = await self._ganas.preview(
+                self._gana_id, self._form.fields(), self._watch, read_old_notes=self._form.read_old_notes
+            )
         except asyncio.CancelledError:
             self._end("Stopped.")
             raise
@@ -88,7 +93,7 @@ class GanaPreview:
     def _tell(self, run: GanaRun) -> None:
         self._text = run.output
         words = "It would write this" if run.status == "succeeded" else f"It {run_words(run)}"
-        detail = f" {run.detail}" if run.status == "failed" else ""
+        detail = f" {run.detail}" if run.detail and run.reason != "nothing_to_say" else ""
         self._end(f"{words} ({run_figures(run)}).{detail}")
 
     def _draw(self) -> None:

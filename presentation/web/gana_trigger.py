@@ -1,24 +1,14 @@
 """When a Gana runs: in plain words, and what they were understood to mean."""
 
 from collections.abc import Callable
-from datetime import timedelta
 
 from nicegui import ui
 
 from domain.errors import InvalidField
+from domain.usecases.trigger_words import EXAMPLES
 from presentation.controllers.gana import GanaController, TriggerReading
 from presentation.web.gana_words import moment_words
 from presentation.web.shell import plain
-
-EXAMPLES = (
-    "every day at 8:00",
-    "every weekday at 7:30",
-    "every 30 minutes",
-    "when a new note with #inbox comes",
-    "once at {tomorrow} 18:00",
-    "cron 0 8 * * 1-5",
-    "by hand",
-)
 
 
 class TriggerField:
@@ -30,22 +20,27 @@ class TriggerField:
         self._ganas = ganas
         self._on_read = on_read
         self._before = before
+        self._stored = ""
         self.reading: TriggerReading | None = None
         self.field = (
-            ui.input("When it runs", value=before or "", placeholder="every day at 8:00", on_change=self.read)
+            ui.input("When it runs", value=before or "", placeholder=EXAMPLES[0], on_change=self.read)
             .props("outlined stack-label debounce=250 autocomplete=off")
             .classes("u-bar")
             .without_auto_validation()  # or what is read below would be wiped again
         )
         self._meaning = ui.element("p").classes("u-field-help").props("role=status")
-        tomorrow = ganas.now().astimezone().date() + timedelta(days=1)
         with ui.element("div").classes("u-examples").props('role=group aria-label="Examples"'):
             for example in EXAMPLES:
-                words = example.format(tomorrow=tomorrow.isoformat())
-                ui.button(words, color=None, on_click=lambda words=words: self.field.set_value(words)).props(
-                    "no-caps outline dense"
-                ).classes("u-chip-button u-muted")
+                ui.button(
+                    example, color=None, on_click=lambda example=example: self.field.set_value(example)
+                ).props("no-caps outline dense").classes("u-chip-button u-muted")
         self._read()
+
+    def tell_stored(self, words: str) -> None:
+        """What is said under the field as long as it is as it was stored."""
+        if words != self._stored:
+            self._stored = words
+            self._read()
 
     @property
     def words(self) -> str | None:
@@ -70,7 +65,7 @@ class TriggerField:
         if self._before is not None and said == self._before:
             self.field.error = None
             with self._meaning:
-                plain("As it is stored.")
+                plain(self._stored)
             return
         try:
             self.reading = self._ganas.read_trigger(said)

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from domain.entities.gana import GanaProgress, GanaRun
+from domain.entities.gana import Gana, GanaProgress, GanaRun
 from domain.entities.llm import Preempted, Prefilling, TextDelta, Waiting
 
 REASONS = {
@@ -30,6 +30,15 @@ def moment_words(moment: datetime, now: datetime) -> str:
     else:
         day = f"on {local:%Y-%m-%d}"
     return f"{day} at {local.hour}:{local:%M} ({distance_words(moment - now)})"
+
+
+def due_words(gana: Gana, now: datetime) -> str:
+    """When a stored one runs next."""
+    if not gana.enabled:
+        return "Off: it runs only when you say so."
+    if gana.due_at is not None:
+        return f"Next: {moment_words(gana.due_at, now)}."
+    return "Waits for new notes." if gana.draft.reactive else "Runs only when you say so."
 
 
 def distance_words(distance: timedelta) -> str:

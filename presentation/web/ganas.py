@@ -6,7 +6,7 @@ from nicegui import ui
 
 from domain.entities.gana import Gana, GanaRun
 from presentation.web import gana_work
-from presentation.web.gana_words import moment_words, run_figures, run_words
+from presentation.web.gana_words import due_words, moment_words, run_figures, run_words
 from presentation.web.parts import button, chip, link, link_button
 from presentation.web.shell import empty, heading, plain
 from presentation.web.site import Site
@@ -58,7 +58,7 @@ class GanaBook:
             newest = last.get(gana.id)
             errand = gana_work.run_of(self._site, gana.id)
             running = errand is not None and errand.running
-            due = self._due(gana)
+            due = due_words(gana, self._ganas.now())
             seen = gana, newest, running, due
             if self._drawn.get(gana.id) != seen:
                 self._drawn[gana.id] = seen
@@ -86,13 +86,6 @@ class GanaBook:
             with ui.element("ul").classes("u-cards"):
                 for gana_id in order:
                     self._rows[gana_id] = ui.element("li").classes("u-card u-gana")
-
-    def _due(self, gana: Gana) -> str:
-        if not gana.enabled:
-            return "Off: it runs only when you say so."
-        if gana.due_at is not None:
-            return f"Next: {moment_words(gana.due_at, self._ganas.now())}."
-        return "Waits for new notes." if gana.draft.reactive else "Runs only when you say so."
 
     def _draw(self, gana: Gana, run: GanaRun | None, due: str, *, running: bool) -> None:
         row, name = self._rows[gana.id], gana.draft.name

@@ -104,7 +104,7 @@ class GanaFaces:
         self._foreground = SetForegroundKindUseCase(scheduler)
 
     def gana_controller(self) -> GanaController:
-        draft = DraftGanaUseCase(self.due_times)
+        draft = DraftGanaUseCase(self.due_times, self.identities)
         return GanaController(
             look_up=LookUpGanasUseCase(self.ganas),
             draft=draft,

@@ -10,6 +10,7 @@ import pytest
 from domain.entities.gana import Gana, GanaRun, Tick
 from domain.entities.llm import LlmTaskKind
 from domain.errors import EngineError, JobCancelled, QueueFull
+from domain.usecases.gana import OLD_NOTES
 from tests.fakes import HOLD, ScriptedCoordinator, Step, answer
 from tests.memory.gana_world import GanaWorld
 
@@ -98,7 +99,7 @@ def test_a_preview_publishes_logs_and_moves_nothing() -> None:
         await world.note("Bread rose.", "inbox")  # read already: a preview shows it all the same
         gana = await world.gana(input_tag="inbox", webhook="http://127.0.0.1:9/hook", mode="one_shot")
         run = await world.engine.process_gana(gana, "preview")
-        assert (run.status, run.output) == ("succeeded", "Hello there.")
+        assert (run.status, run.output, run.detail) == ("succeeded", "Hello there.", OLD_NOTES)
         assert not world.ganas.published
         assert not world.webhook.sent
         assert not await world.ganas.runs()

@@ -92,14 +92,14 @@ def test_all_options_of_a_gana_and_a_task_from_a_file(tmp_path: Path) -> None:
         "kitchen",
         "digest",
         "hook",
-        "all",
-        "agentic:        yes",
+        "one run for each, one after the other",
+        "looks up:       in the notes by itself",
     ):
         assert value in shown
     uniun("gana", "edit", "g", "--webhook", "", "--plain")
     shown = uniun("gana", "show", "g")
     assert "hook" not in shown
-    assert "agentic:        no" in shown
+    assert "looks up:       nothing by itself" in shown
 
 
 def test_what_is_wrong_is_said() -> None:

@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from domain.errors import InvalidField
+from domain.usecases.gana import OLD_NOTES
 from tests.memory.gana_world import GanaWorld
 
 
@@ -58,3 +59,24 @@ def test_a_preview_leaves_the_surface_to_the_face() -> None:
         assert world.coordinator.surfaces == []
 
     asyncio.run(scenario())
+
+
+def test_a_preview_of_a_new_gana_says_that_it_was_tried_on_old_notes() -> None:
+    async def scenario() -> None:
+        world = GanaWorld()
+        await world.note("Bread rose.", "inbox")
+        ganas = world.gana_controller()
+        fields = {"name": "new", "task": "Sum up.", "trigger": "when a note is added", "input_tag": "inbox"}
+        tried = await ganas.preview("of a form", fields)
+        assert (tried.status, tried.detail) == ("succeeded", OLD_NOTES)
+        tried = await ganas.preview("of a form", fields, read_old_notes=True)
+        assert (tried.status, tried.detail) == ("succeeded", "")
+
+    asyncio.run(scenario())
+
+
+def test_in_two_hours_is_from_now_on() -> None:
+    world = GanaWorld()
+    before = world.now
+    (fire,) = world.gana_controller().read_trigger("in 2 hours").fires
+    assert timedelta(0) <= fire - before - timedelta(hours=2) < timedelta(minutes=1)

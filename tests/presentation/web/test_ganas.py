@@ -55,7 +55,7 @@ def test_a_gana_from_the_form_to_its_log(desk: Desk) -> None:
     # The trigger: what is not understood, an example, and the next three times.
     fill(page, "When it runs", "whenever you like")
     expect(page.get_by_text("says no time that is understood")).to_be_visible()
-    page.get_by_role("button", name="every day at 8:00").click()
+    page.get_by_role("button", name="every morning").click()
     expect(page.get_by_text("Every day at 8:00. Next:")).to_contain_text("then")
 
     # A preview, which publishes nothing.
@@ -73,7 +73,7 @@ def test_a_gana_from_the_form_to_its_log(desk: Desk) -> None:
     page.wait_for_url("**/ganas/*")
     expect(page.get_by_role("heading", level=1)).to_have_text("Morning digest")
     expect(page.get_by_role("switch", name="Runs by itself")).to_be_checked()
-    expect(page.get_by_text("Next: ")).to_be_visible()
+    expect(page.get_by_text("Next: ")).to_have_count(2)
     history = page.get_by_role("region", name="History")
     expect(history).to_contain_text("It has not run yet.")
 
@@ -227,3 +227,15 @@ def test_runs_in_words() -> None:
 )
 def test_progress_in_words(progress: GanaProgress | None, words: str) -> None:
     assert progress_words(progress) == words
+
+
+def test_a_stored_gana_says_what_its_words_mean_and_when_it_runs_next(page: Page) -> None:
+    page.goto(f"{page.url.rstrip('/')}/ganas/new")
+    page.get_by_label("Name").fill("Mornings")
+    page.get_by_label("What it does", exact=True).fill("Sum up.")
+    page.get_by_role("button", name="every morning").click()
+    expect(page.get_by_text("Every day at 8:00. Next:")).to_be_visible()
+    page.get_by_role("button", name="Save and switch on").click()
+    expect(page.get_by_text("Every day at 8:00. Next:")).to_be_visible()
+    page.get_by_role("switch", name="Runs by itself").click()
+    expect(page.get_by_text("Every day at 8:00. Off: it runs only when you say so.")).to_be_visible()
