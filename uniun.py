@@ -68,7 +68,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
     from data.models.store import FileModelStore
     from data.nataraj.refill import DeckRefill
     from data.note_changes import LocalNoteChanges
-    from data.preference_store import FilePreferences
+    from data.preference_store import FilePreferences, ReadingWanted
     from data.presence import Presence
     from data.remote_app.scheduler import RemoteScheduler
     from data.repositories.api_keys import SqlApiKeyRepository
@@ -105,6 +105,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         nataraj,
         notes,
         preferences,
+        reading,
         remote_models,
         retrieval,
         scheduler,
@@ -275,7 +276,13 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             knowledge_repository,
             work_claims,
         )
-        backfill = providers.Singleton(Backfill, extract, knowledge_repository, clock)
+        backfill = providers.Singleton(
+            Backfill,
+            extract,
+            knowledge_repository,
+            clock,
+            wanted=providers.Singleton(ReadingWanted, settings.data_dir),
+        )
         retrieve = providers.Factory(
             retrieval.RetrieveContextUseCase,
             providers.Singleton(ImpatientEmbedder, embedder),
@@ -404,6 +411,9 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             set_foreground,
             providers.Factory(knowledge.WatchReadingUseCase, knowledge_repository, dispatcher),
             providers.Factory(knowledge.NotesNamingUseCase, knowledge_repository, note_repository),
+            providers.Factory(
+                reading.OverlookReadingUseCase, knowledge_repository, note_repository, backfill
+            ),
         )
         scheduling = providers.Factory(
             SchedulerController,
@@ -458,6 +468,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             settings,
             dispatcher.provided.configure if server is None else nobody,
             engine_settings.provided.use if server is None else nobody,
+            backfill.provided.wake,
         )
         settings_controller = providers.Factory(
             SettingsController,

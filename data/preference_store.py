@@ -1,6 +1,7 @@
 """The user's choices beside what this process runs with."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -10,6 +11,7 @@ from data.preferences import PLACES, read_preferences, write_preferences
 from data.scheduling.config import LIVE, SchedulerConfig
 from data.settings import Settings, variable_of, with_preferences
 from domain.entities.preferences import Preferences, PreferencesView
+from domain.errors import UniunError
 
 
 class FilePreferences:
@@ -23,10 +25,12 @@ class FilePreferences:
         settings: Settings,
         configure: Callable[[SchedulerConfig], None],
         use_engine: Callable[[EngineOptions], None],
+        reading_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._configure = configure
         self._use_engine = use_engine
+        self._reading_changed = reading_changed
 
     def look(self) -> PreferencesView:
         environment = Settings()
@@ -50,11 +54,31 @@ class FilePreferences:
                 "engine": wanted.engine,
                 "scheduler": self._settings.scheduler.model_copy(update=tuned),
                 "background_interval_s": wanted.background_interval_s,
+                "read_notes": wanted.read_notes,
             }
         )
         self._configure(self._settings.scheduler)
         if wanted.engine != before:
             self._use_engine(wanted.engine)
+        self._reading_changed()
+
+
+class ReadingWanted:
+    """Whether notes shall be read by themselves: what the environment says, else what the file says now, whichever
+    process wrote it."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        environment = Settings()
+        self._told = environment.read_notes if _is_set(environment, PLACES["read_notes"]) else None
+
+    def __call__(self) -> bool:
+        if self._told is not None:
+            return self._told
+        try:
+            return read_preferences(self._data_dir).read_notes is not False
+        except UniunError:
+            return True  # the settings page says what is wrong with the file
 
 
 def _values(settings: Settings) -> Preferences:

@@ -16,6 +16,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "context_tokens": ("engine", "context_tokens"),
     "kv_budget_bytes": ("engine", "kv_budget_bytes"),
     "threads": ("engine", "threads"),
+    "read_notes": ("read_notes",),
     "extract_share": ("scheduler", "extract_share"),
     "linger_s": ("scheduler", "linger_surface_s"),
     "fair_slice_s": ("scheduler", "fair_slice_s"),

@@ -45,6 +45,8 @@ class Settings(BaseSettings):
     log_dir: Path = Field(default_factory=lambda: platformdirs.user_log_path("uniun", appauthor=False))
     background_interval_s: float = Field(default=60.0, ge=0.05, le=86_400)
     """How often the background process looks for due Ganas."""
+    read_notes: bool = True
+    """Whether notes are read into the graph by themselves."""
     engine: EngineOptions = EngineOptions()
     scheduler: SchedulerConfig = SchedulerConfig()
     server: ServerSettings = ServerSettings()

@@ -5,6 +5,7 @@ is still on the list. Only a few notes are in the scheduler at once; a cancel or
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 
 from data.clock import Clock
@@ -18,10 +19,17 @@ LOOK_PERIOD_S = 30.0
 """Another process, an import for example, changes notes without waking this one."""
 FIRST_PAUSE_S = 5.0
 LONGEST_PAUSE_S = 600.0
+_PACE_NOTES = 40
+_LEAST_NOTES = 5
+"""Fewer say nothing about the pace."""
 
 
 class Backfill:
-    """Keeps `in_flight` extractions in the scheduler; backs off while the model, or anything else, is missing."""
+    """Implements `BackgroundReading`.
+
+    Keeps `in_flight` extractions in the scheduler; backs off while the model, or anything else, is missing. While it is
+    not `wanted` nothing is in there, and `wake` has it look again.
+    """
 
     def __init__(
         self,
@@ -30,17 +38,29 @@ class Backfill:
         clock: Clock,
         *,
         in_flight: int = IN_FLIGHT,
+        wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._extract = extract
         self._knowledge = knowledge
         self._clock = clock
         self._in_flight = in_flight
+        self._wanted = wanted
+        self._finished: deque[float] = deque(maxlen=_PACE_NOTES)
+        """When the last ones were read, without a break between them."""
         self._woken = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[Reading]] = {}
         self._not_before = 0.0
         self._pause_s = FIRST_PAUSE_S
         self.hindrance: str | None = None
         """Why nothing is read at present; none when all is well."""
+
+    def paused(self) -> bool:
+        return not self._wanted()
+
+    def pace_s(self) -> float | None:
+        if len(self._finished) < _LEAST_NOTES:
+            return None
+        return (self._finished[-1] - self._finished[0]) / (len(self._finished) - 1)
 
     def wake(self) -> None:
         """Notes have changed, or what was missing may be there now."""
@@ -56,13 +76,21 @@ class Backfill:
                 await self._until_something_happens(wait_s)
                 self._collect()
         finally:
-            for task in self._tasks.values():
-                task.cancel()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-            self._tasks.clear()
+            await self._drop()
+
+    async def _drop(self) -> None:
+        """What was begun stays on the list."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        self._tasks.clear()
 
     async def _fill(self) -> float:
         """Submits what there is room for; returns the seconds after which to look again unless something happens."""
+        if not self._wanted():
+            self._finished.clear()
+            await self._drop()
+            return LOOK_PERIOD_S
         left = self._not_before - self._clock.monotonic()
         if left > 0:
             return left
@@ -71,6 +99,8 @@ class Backfill:
         except UniunError as error:
             self._back_off(error)
             return self._not_before - self._clock.monotonic()
+        if not pending:
+            self._finished.clear()
         for one in pending:
             if len(self._tasks) < self._in_flight and one.note_id not in self._tasks:
                 self._tasks[one.note_id] = asyncio.ensure_future(self._extract(one.note_id))
@@ -93,6 +123,8 @@ class Backfill:
                 # These say nothing new; without a pause they would be asked for at once again. What another process
                 # has taken is on the list no more.
                 self._settle(idle=task.result() in ("being_read", "gone", "not_pending"))
+                if task.result() == "read":
+                    self._finished.append(self._clock.monotonic())
             elif isinstance(error, UniunError):
                 self._back_off(error)
             else:

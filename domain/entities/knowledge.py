@@ -84,6 +84,24 @@ class NoteReading(Entity):
     """Written so far."""
 
 
+class ReadingOverview(Entity):
+    """How far the reading of all notes into the graph is."""
+
+    notes: int
+    waiting: int
+    failed: int
+    """Given up."""
+    paused: bool
+    hindrance: str | None = None
+    """Why nothing is read at present, though it is not paused."""
+    left_s: float | None = None
+    """Estimated of the pace so far."""
+
+    @property
+    def read(self) -> int:
+        return max(0, self.notes - self.waiting - self.failed)
+
+
 class Passage(Entity):
     """A piece of a note that answers draw on."""
 

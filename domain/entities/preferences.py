@@ -16,6 +16,8 @@ class Preferences(Entity):
     """Memory that keeps stopped jobs and conversations warm."""
     threads: int | None = Field(default=None, ge=1, le=512)
     """Of the processor, for the model."""
+    read_notes: bool | None = None
+    """Whether notes are read into the graph by themselves."""
     extract_share: float | None = Field(default=None, ge=0.05, le=1)
     """Of the model's time, for reading notes, while others want it too."""
     linger_s: float | None = Field(default=None, ge=0, le=3_600)

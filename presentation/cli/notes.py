@@ -19,6 +19,7 @@ from presentation.cli.openers import Library
 from presentation.cli.run import run_async
 from presentation.cli.terminal import read_piped, say, write
 from presentation.counting import counted
+from presentation.reading_words import overview_words
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 _ID_CHARACTERS = 12
@@ -131,6 +132,12 @@ async def embed(open_library: OpenLibrary) -> None:
         with counting_bar("embedding") as step:
             count = await library.notes.embed(lambda done, total: step(done, total, ""))
     write(f"{counted(count, 'note')} embedded.\n" if count else "Every note is embedded.\n")
+
+
+async def show_status(open_library: OpenLibrary) -> None:
+    """One sentence."""
+    async with open_library() as library:
+        write(f"{overview_words(await library.knowledge().overview())}.\n")
 
 
 async def show_failures(open_library: OpenLibrary, *, retry: bool) -> None:

@@ -190,6 +190,13 @@ def _add_finding(notes: typer.Typer, openers: Openers) -> None:
             raise typer.Exit(1)
 
     @notes.command()
+    def status() -> None:
+        """How many notes have been read into the knowledge graph."""
+        from presentation.cli.notes import show_status
+
+        run_async(show_status(openers.library))
+
+    @notes.command()
     def failures(
         retry: Annotated[bool, typer.Option("--retry", help="Let them be read again.")] = False,
     ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from types import TracebackType
 
-from domain.entities.knowledge import Neighbourhood, NoteReading
+from domain.entities.knowledge import Neighbourhood, NoteReading, ReadingOverview
 from domain.entities.llm import GenerationEvent, LlmTaskKind
 from domain.entities.note import Note
 from domain.usecases.knowledge import (
@@ -18,6 +18,7 @@ from domain.usecases.knowledge import (
     ShowGraphUseCase,
     WatchReadingUseCase,
 )
+from domain.usecases.reading import OverlookReadingUseCase
 from domain.usecases.scheduler import SetForegroundKindUseCase
 
 
@@ -58,7 +59,9 @@ class KnowledgeController:
         set_foreground: SetForegroundKindUseCase,
         watch_reading: WatchReadingUseCase,
         notes_naming: NotesNamingUseCase,
+        overlook: OverlookReadingUseCase,
     ) -> None:
+        self._overlook = overlook
         self._watch_reading = watch_reading
         self._notes_naming = notes_naming
         self._extract = extract
@@ -79,6 +82,14 @@ class KnowledgeController:
     async def reading(self, note_id: str) -> NoteReading:
         """How far the reading of a note is."""
         return await self._watch_reading(note_id)
+
+    async def overview(self) -> ReadingOverview:
+        """How far the reading of all notes is."""
+        return await self._overlook()
+
+    def reading_paused(self) -> bool:
+        """Whether the user wants nothing to be read by itself."""
+        return self._overlook.paused()
 
     async def notes_naming(self, concept_id: str, limit: int = 50) -> tuple[Note, ...]:
         """Notes that name a concept."""

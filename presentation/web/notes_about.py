@@ -56,7 +56,9 @@ class NoteAbout:
                 js_handler="(e) => { emit(e.target.value); e.target.value = '' }",
             )
         with _section("Concepts"):
-            self.reading = ReadingState(site, note.id, self.refresh)
+            self.reading = ReadingState(
+                site, note.id, self.refresh, lambda: not self._saver.note.text.strip()
+            )
             self._summary = ui.element("p").classes("u-small")
             self._concepts = ui.element("ul").classes("u-chips")
         with _section("Links to"):

@@ -5,6 +5,7 @@ from nicegui import ui
 from presentation.web.notes_import import begin_import
 from presentation.web.notes_list import NoteFilter, NotesList
 from presentation.web.parts import button, link_button, main_button
+from presentation.web.reading_progress import ReadingLine
 from presentation.web.shell import empty, heading
 from presentation.web.site import Site
 
@@ -16,7 +17,9 @@ async def page_notes(site: Site, q: str = "", tag: str = "", manas: str = "", st
         link_button("Manases", "/notes/manases", icon="folder_open").props("flat")
         link_button("Concepts", "/notes/graph", icon="hub").props("flat")
         main_button("New note", icon="add", on_click=lambda: begin_note(site))
+    line = ReadingLine(site)
     await NotesList(site, NoteFilter(q[:500], tag[:100], manas[:200], max(0, start)), NoNotes(site)).draw()
+    await line.look()
 
 
 async def begin_note(site: Site, title: str = "") -> None:

@@ -15,17 +15,26 @@ from presentation.web.site import Site
 LOOK_S = 1.0
 QUIET_S = 4.0
 """What is being typed is not read: it would be read in vain."""
+_PAUSED = "reading is paused."
 AGAIN_S = 30.0
 """After what was not the note's fault, a missing model for example."""
 
 
 class ReadingState:
-    """One line, and a button when it failed. `has_been_read` is called whenever the note has newly been read."""
+    """One line, and a button when it failed. `has_been_read` is called whenever the note has newly been read; `is_empty`
+    tells whether there is nothing to read in it."""
 
-    def __init__(self, site: Site, note_id: str, has_been_read: Callable[[], Awaitable[object]]) -> None:
+    def __init__(
+        self,
+        site: Site,
+        note_id: str,
+        has_been_read: Callable[[], Awaitable[object]],
+        is_empty: Callable[[], bool],
+    ) -> None:
         self._site = site
         self._note_id = note_id
         self._has_been_read = has_been_read
+        self._is_empty = is_empty
         self._task: asyncio.Task[object] | None = None
         self._not_before = 0.0
         self._hindrance: str | None = None
@@ -52,9 +61,13 @@ class ReadingState:
         if self._shown is not None and self._shown.state == "read":
             return
         reading = await self._site.faces.knowledge.reading(self._note_id)
-        if reading.state == "waiting" and self._task is None and self._site.now() >= self._not_before:
+        paused = self._site.faces.knowledge.reading_paused()
+        due = self._task is None and self._site.now() >= self._not_before
+        if reading.state == "waiting" and due and not paused:
             self._task = asyncio.get_running_loop().create_task(self._read())
-        if reading != self._shown:
+        if reading.state == "waiting":
+            self._hindrance = _PAUSED if paused else None if self._hindrance == _PAUSED else self._hindrance
+        if reading != self._shown or self._words.text != self._told(reading):
             newly = reading.state == "read" and self._shown is not None
             self._show(reading)
             if newly:
@@ -75,9 +88,13 @@ class ReadingState:
 
     def _show(self, reading: NoteReading) -> None:
         self._shown = reading
-        self._words.text = reading_words(reading, self._hindrance)
-        self._dot.classes(replace=f"u-state-dot u-state-dot-{reading.state}")
+        self._words.text = self._told(reading)
+        state = "" if self._is_empty() else f" u-state-dot-{reading.state}"
+        self._dot.classes(replace=f"u-state-dot{state}")
         self._retry.set_visibility(reading.state == "failed")
+
+    def _told(self, reading: NoteReading) -> str:
+        return "Nothing to read yet" if self._is_empty() else reading_words(reading, self._hindrance)
 
     async def _try_again(self) -> None:
         await self._site.faces.knowledge.retry([self._note_id])

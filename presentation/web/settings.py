@@ -6,6 +6,7 @@ from domain.entities.preferences import PreferencesView
 from domain.errors import InvalidField, UniunError
 from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, section
+from presentation.web.reading_progress import draw_reading
 from presentation.web.settings_care import draw_archive, draw_background, draw_health
 from presentation.web.settings_rows import SETTINGS, Setting, value_of
 from presentation.web.shell import heading, plain
@@ -26,6 +27,7 @@ async def page_settings(site: Site) -> None:
         with ui.element("p").classes("u-banner u-bad").props("role=alert"):
             plain(sentence(error))
     else:
+        draw_reading(site, view)
         Tuning(site, view)
         _draw_data(site, view)
     draw_archive(site)

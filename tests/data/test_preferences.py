@@ -6,7 +6,7 @@ import pytest
 
 from data.desktop import DesktopFolders
 from data.inference.options import EngineOptions
-from data.preference_store import FilePreferences
+from data.preference_store import FilePreferences, ReadingWanted
 from data.preferences import FILE_NAME, PLACES, read_preferences, write_preferences
 from data.scheduling.config import SchedulerConfig
 from data.settings import load_settings
@@ -26,6 +26,7 @@ CHOSEN = Preferences(
     context_tokens=4096,
     kv_budget_bytes=100 << 20,
     threads=3,
+    read_notes=False,
     extract_share=0.3,
     linger_s=60,
     fair_slice_s=10,
@@ -59,6 +60,21 @@ def test_what_is_chosen_holds_at_once(home: Path) -> None:
     settings = load_settings()
     assert settings.scheduler.extract_resume_share < settings.scheduler.extract_share == 0.3
     assert settings.data_dir == home
+
+
+def test_whether_notes_are_read_holds_in_every_process(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[bool] = []
+    wanted = ReadingWanted(home)
+    here = FilePreferences(load_settings(), nobody, nobody, lambda: woken.append(wanted()))
+    assert wanted()
+    here.write(Preferences(read_notes=False))
+    assert woken == [False]
+    write_preferences(home, Preferences(read_notes=True))  # by another process
+    assert wanted()
+    (home / FILE_NAME).write_text("{")
+    assert wanted()
+    monkeypatch.setenv("UNIUN_READ_NOTES", "false")
+    assert not ReadingWanted(home)()
 
 
 def test_the_environment_goes_before_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

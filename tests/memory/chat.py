@@ -1,5 +1,6 @@
 """A chat, and the knowledge graph, over fakes."""
 
+from domain.repositories.background_reading import BackgroundReading
 from domain.repositories.model_store import ModelStore
 from domain.repositories.scheduler_coordinator import SchedulerCoordinator
 from domain.usecases.chat import AnswerUseCase
@@ -21,6 +22,7 @@ from domain.usecases.knowledge import (
     WatchReadingUseCase,
 )
 from domain.usecases.llm import GenerateOneShotUseCase, ReadAheadUseCase, SendChatStreamUseCase
+from domain.usecases.reading import OverlookReadingUseCase
 from domain.usecases.retrieval import RetrieveContextUseCase
 from domain.usecases.scheduler import SetForegroundKindUseCase
 from presentation.controllers.chat import ChatUseCases
@@ -68,8 +70,25 @@ class MemoryChat:
         )
 
 
+class NoBackgroundReading:
+    """Implements `BackgroundReading`: nobody reads by himself."""
+
+    hindrance: str | None = None
+    wanted = True
+    pace: float | None = None
+
+    def paused(self) -> bool:
+        return not self.wanted
+
+    def pace_s(self) -> float | None:
+        return self.pace
+
+
 def knowledge_controller(
-    coordinator: SchedulerCoordinator, store: ModelStore, library: MemoryLibrary
+    coordinator: SchedulerCoordinator,
+    store: ModelStore,
+    library: MemoryLibrary,
+    background: BackgroundReading | None = None,
 ) -> KnowledgeController:
     extract = ExtractKnowledgeUseCase(
         GenerateOneShotUseCase(coordinator, store), store, library.notes, library.knowledge, MemoryClaims()
@@ -83,4 +102,5 @@ def knowledge_controller(
         SetForegroundKindUseCase(coordinator),
         WatchReadingUseCase(library.knowledge, coordinator),
         NotesNamingUseCase(library.knowledge, library.notes),
+        OverlookReadingUseCase(library.knowledge, library.notes, background or NoBackgroundReading()),
     )

@@ -11,6 +11,7 @@ DEFAULTS = Preferences(
     context_tokens=8_192,
     kv_budget_bytes=640 << 20,
     threads=2,
+    read_notes=True,
     extract_share=0.6,
     linger_s=300,
     fair_slice_s=30,

@@ -23,6 +23,7 @@ class Reader:
         self.most = 0
         self.error: Exception | None = None
         self.outcome: Reading = "read"
+        self.wanted = True
 
     async def __call__(self, note_id: str) -> Reading:
         self.begun.append((note_id, self.clock.seconds))
@@ -46,7 +47,7 @@ def play(scenario: Callable[[Backfill, Reader], Awaitable[None]]) -> Reader:
     reader = Reader(library, clock)
 
     async def main() -> None:
-        backfill = Backfill(reader, library.knowledge, clock)
+        backfill = Backfill(reader, library.knowledge, clock, wanted=lambda: reader.wanted)
         running = asyncio.create_task(backfill.run())
         try:
             await scenario(backfill, reader)
@@ -167,3 +168,38 @@ def test_a_bug_is_not_swallowed() -> None:
 
     with pytest.raises(ZeroDivisionError):
         run_virtually(clock, main())
+
+
+def test_a_pause_takes_back_what_was_begun_and_the_rest_is_read_afterwards() -> None:
+    async def scenario(backfill: Backfill, reader: Reader) -> None:
+        await write(reader, *"abcd")
+        await asyncio.sleep(13)
+        assert reader.running == 2
+        reader.wanted = False
+        backfill.wake()
+        await asyncio.sleep(1)
+        assert (reader.running, backfill.paused(), backfill.hindrance) == (0, True, None)
+        await asyncio.sleep(3_600)
+        assert [one.note_id for one in await reader.library.knowledge.pending(9)] == ["c", "d"]
+        reader.wanted = True
+        backfill.wake()
+        await asyncio.sleep(11)
+        assert await reader.library.knowledge.pending(9) == ()
+
+    assert len(play(scenario).begun) == 6
+
+
+def test_the_pace_is_that_of_the_last_notes_read_without_a_break() -> None:
+    async def scenario(backfill: Backfill, reader: Reader) -> None:
+        await write(reader, *"abcdefgh")
+        await asyncio.sleep(21)
+        assert backfill.pace_s() is None
+        await asyncio.sleep(10)
+        # Two at once, each in ten seconds.
+        assert backfill.pace_s() == pytest.approx(4)
+        reader.wanted = False
+        backfill.wake()
+        await asyncio.sleep(1)
+        assert backfill.pace_s() is None
+
+    play(scenario)
