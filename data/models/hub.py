@@ -23,7 +23,7 @@ from domain.errors import ModelUnavailable, UnknownModel
 
 _TELL_EVERY_S = 0.5
 _CAUSES = {
-    "unreachable": "the hub cannot be reached",
+    "unreachable": "the hub cannot be reached; check the network",
     "gated": "its licence must be accepted on huggingface.co first (then log in with `hf auth login`)",
     "other": "it is not in MLX format; download a GGUF file yourself and register it instead",
     "failed": "the hub's client failed",
@@ -97,8 +97,10 @@ async def fetch_repository(
             "huggingface.co; `uniun models list` shows models that are known to work."
         )
     detail = failure.get("detail", result.tail.splitlines()[-1] if result.tail else "it said nothing")
+    # That the hub cannot be reached says it all; what the resolver or the socket said of it helps nobody.
+    more = "" if cause == "unreachable" else f" ({detail[:300]})"
     raise ModelUnavailable(
-        f"{repository} could not be fetched: {_CAUSES[cause]} ({detail[:300]}). Pulling again resumes it. "
+        f"{repository} could not be fetched: {_CAUSES[cause]}{more}. Pulling again resumes it. "
         "`smollm2-135m` does not need the hub: it comes from the Python package index."
     )
 

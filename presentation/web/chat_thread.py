@@ -12,6 +12,7 @@ from domain.usecases.chat import cited
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.live_markdown import LiveMarkdown
 from presentation.web.markdown import html_of
+from presentation.web.page_words import page_words
 from presentation.web.shell import plain
 
 _NEAR_PX = 400
@@ -173,7 +174,9 @@ class Thread:
         """Why there is no more of it; after a failure also what can be done."""
         failed = message.state == "failed"
         with ui.element("div").classes("u-ending u-banner u-bad u-row u-wrap" if failed else "u-ending"):
-            plain(" ".join(filter(None, (_ENDINGS[message.state], message.error)))).classes("u-grow")
+            plain(" ".join(filter(None, (_ENDINGS[message.state], page_words(message.error or ""))))).classes(
+                "u-grow"
+            )
             if failed:
                 ui.link("See what waits", "/scheduler")
                 ui.button("Try again", color=None, on_click=lambda: self._actions.retry(message)).props(

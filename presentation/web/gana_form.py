@@ -12,6 +12,7 @@ from domain.errors import InvalidField
 from presentation.controllers.gana import GanaController
 from presentation.web.gana_trigger import TriggerField
 from presentation.web.gana_words import due_words
+from presentation.web.page_words import page_words
 from presentation.web.parts import fold
 from presentation.web.shell import plain
 
@@ -178,7 +179,7 @@ class GanaForm:
         place = self._places.get(error.field)
         if place is None:
             return False
-        place.error = str(error)
+        place.error = page_words(str(error))
         ui.run_javascript(f"getHtmlElement({place.id})?.closest('details')?.setAttribute('open', '')")
         place.run_method("focus")
         return True

@@ -11,6 +11,7 @@ from domain.errors import InvalidField
 from presentation.web.gana_form import GanaForm
 from presentation.web.gana_words import progress_words, run_figures, run_words
 from presentation.web.notices import sentence
+from presentation.web.page_words import page_words
 from presentation.web.parts import main_button
 from presentation.web.shell import plain
 from presentation.web.site import Site
@@ -93,7 +94,7 @@ class GanaPreview:
     def _tell(self, run: GanaRun) -> None:
         self._text = run.output
         words = "It would write this" if run.status == "succeeded" else f"It {run_words(run)}"
-        detail = f" {run.detail}" if run.detail and run.reason != "nothing_to_say" else ""
+        detail = f" {page_words(run.detail)}" if run.detail and run.reason != "nothing_to_say" else ""
         self._end(f"{words} ({run_figures(run)}).{detail}")
 
     def _draw(self) -> None:

@@ -7,6 +7,7 @@ from nicegui import ui
 from domain.entities.gana import RUNS_PER_GANA, GanaRun
 from domain.errors import NotFound
 from presentation.web.gana_words import REASONS, moment_words, run_figures, run_words
+from presentation.web.page_words import page_words
 from presentation.web.parts import link
 from presentation.web.shell import plain
 from presentation.web.site import Site
@@ -74,7 +75,7 @@ class GanaRuns:
             if run.reason is not None or run.detail:
                 with ui.element("p"):
                     reason = REASONS.get(run.reason or "", "")
-                    plain(run.detail or f"{reason[:1].upper()}{reason[1:]}.")
+                    plain(page_words(run.detail) or f"{reason[:1].upper()}{reason[1:]}.")
             if run.input_note_ids:
                 with ui.element("div"):
                     with ui.element("h3"):

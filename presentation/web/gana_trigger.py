@@ -8,6 +8,7 @@ from domain.errors import InvalidField
 from domain.usecases.trigger_words import EXAMPLES
 from presentation.controllers.gana import GanaController, TriggerReading
 from presentation.web.gana_words import moment_words
+from presentation.web.page_words import page_words
 from presentation.web.shell import plain
 
 
@@ -70,7 +71,7 @@ class TriggerField:
         try:
             self.reading = self._ganas.read_trigger(said)
         except InvalidField as error:
-            self.field.error = str(error)
+            self.field.error = page_words(str(error))
             return
         self.field.error = None
         with self._meaning:

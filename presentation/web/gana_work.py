@@ -7,6 +7,7 @@ from domain.errors import UniunError
 from presentation.web.errands import Errand
 from presentation.web.gana_words import progress_words, run_words
 from presentation.web.notices import tell, tell_error
+from presentation.web.page_words import page_words
 from presentation.web.parts import confirm
 from presentation.web.site import Site
 
@@ -33,7 +34,7 @@ def run_now(site: Site, gana: Gana) -> None:
             tell_error(errand.error)
         elif isinstance(errand.result, GanaRun):
             run = errand.result
-            detail = f" {run.detail}" if run.status == "failed" and run.detail else ""
+            detail = f" {page_words(run.detail)}" if run.status == "failed" and run.detail else ""
             tell(f"{gana.draft.name} {run_words(run)}.{detail}")
 
     def done(_: object) -> None:

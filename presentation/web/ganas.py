@@ -7,6 +7,7 @@ from nicegui import ui
 from domain.entities.gana import Gana, GanaRun
 from presentation.web import gana_work
 from presentation.web.gana_words import due_words, moment_words, run_figures, run_words
+from presentation.web.page_words import page_words
 from presentation.web.parts import button, chip, link, link_button
 from presentation.web.shell import empty, heading, plain
 from presentation.web.site import Site
@@ -134,4 +135,4 @@ class GanaBook:
                 plain(f"“{' '.join(run.output.split())[:300]}”")
             elif run.status == "failed":
                 with ui.element("span").classes("u-error"):
-                    plain(run.detail)
+                    plain(page_words(run.detail))

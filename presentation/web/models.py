@@ -163,7 +163,9 @@ class ModelsShelf:
                         f'aria-label="Cancel fetching {entry.title}"'
                     )
                 else:
-                    word = "Fetch" if errand is None else "Go on fetching"
+                    begun = errand is not None and errand.step is not None and errand.step.done_bytes > 0
+                    failed = errand is not None and errand.error is not None
+                    word = "Go on fetching" if begun else "Try again" if failed else "Fetch"
                     button(word, icon="download", on_click=lambda: self._pull(entry.name)).props(
                         f'aria-label="{word} {entry.title}"'
                     )

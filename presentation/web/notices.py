@@ -5,6 +5,7 @@ import logging
 from nicegui import ui
 
 from domain.errors import UniunError
+from presentation.web.page_words import page_words
 
 _log = logging.getLogger("uniun.web")
 UNEXPECTED = "Something went wrong in UNIUN itself. It has been written to the log; try again."
@@ -36,6 +37,6 @@ def tell_error(error: BaseException) -> None:
 def sentence(error: BaseException) -> str:
     """What the user may read of it."""
     if isinstance(error, UniunError):
-        return str(error)
+        return page_words(str(error))
     _log.error("unexpected error in a page", exc_info=error)
     return UNEXPECTED

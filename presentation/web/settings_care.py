@@ -14,6 +14,7 @@ from domain.errors import UniunError
 from presentation.web.errands import Errand, Errands, Tell
 from presentation.web.gana_words import run_words
 from presentation.web.notices import sentence, tell_error
+from presentation.web.page_words import page_words
 from presentation.web.parts import button, section
 from presentation.web.pulls import size
 from presentation.web.shell import plain
@@ -189,7 +190,7 @@ def _draw_background(site: Site, status: BackgroundStatus, change: Any) -> None:
         plain(f"{installed if status.installed else 'It is not installed'}{runs}.")
     if status.trouble:
         with ui.element("p").classes("u-banner u-bad"):
-            plain(status.trouble)
+            plain(page_words(status.trouble))
     if status.installed:
         with ui.element("p").classes("u-field-help u-mono u-path"):
             plain(status.installed)
@@ -249,7 +250,7 @@ def _draw_finding(finding: Finding) -> None:
             with ui.element("span").classes("u-hidden"):
                 plain(word)
         with ui.element("div"):
-            plain(f"{finding.area}: {finding.text}")
+            plain(page_words(f"{finding.area}: {finding.text}"))
             if finding.mend:
                 with ui.element("p").classes("u-muted u-small"):
-                    plain(finding.mend)
+                    plain(page_words(finding.mend))

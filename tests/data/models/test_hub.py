@@ -232,7 +232,7 @@ def test_an_unreachable_hub_points_to_the_model_that_needs_none(
         unused.bind(("127.0.0.1", 0))
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{unused.getsockname()[1]}")
         with pytest.raises(
-            ModelUnavailable, match=r"the hub cannot be reached .*`smollm2-135m` does not need the hub"
+            ModelUnavailable, match=r"the hub cannot be reached; .*`smollm2-135m` does not need the hub"
         ):
             _pull(store)
     store.remove(REPOSITORY)  # what was begun can be thrown away

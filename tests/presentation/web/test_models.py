@@ -38,7 +38,7 @@ def test_the_life_of_a_model(server: Server, desk: Desk) -> None:
     row(page, "Other").get_by_role("button", name="Fetch Other").click()
     expect(row(page, "Other")).to_contain_text("Waiting for the download before it")
     row(page, "Other").get_by_role("button", name="Cancel fetching Other").click()
-    expect(row(page, "Other").get_by_role("button", name="Go on fetching Other")).to_be_visible()
+    expect(row(page, "Other").get_by_role("button", name="Fetch Other")).to_be_visible()
     tiny.get_by_role("button", name="Cancel fetching Tiny").focus()
     page.keyboard.press("Enter")
     tiny.get_by_role("button", name="Go on fetching Tiny").click()
@@ -49,7 +49,7 @@ def test_the_life_of_a_model(server: Server, desk: Desk) -> None:
     go(server, "other")
     tiny.get_by_role("button", name="Go on fetching Tiny").click()
     expect(row(page, "tiny")).to_contain_text("in use")
-    row(page, "Other").get_by_role("button", name="Go on fetching Other").click()
+    row(page, "Other").get_by_role("button", name="Fetch Other").click()
 
     # Used: it becomes the default and is loaded.
     row(page, "other").get_by_role("button", name="Use other").focus()
