@@ -15,7 +15,7 @@ WHOLE_LIBRARY = "all"
 
 
 class Card(Entity):
-    """A new thought that joins two or three notes; `barren` when the model said that they share nothing."""
+    """A new thought that joins two or three notes; `barren` when the model found none."""
 
     id: str
     scope: str

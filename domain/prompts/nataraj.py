@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from domain.entities.llm import FinishReason, Message
 from domain.entities.nataraj import MAX_CARD_WORDS
+from domain.plain_text import plain_text
 from domain.prompts.fences import fenced, unmarked
 
 MAX_CARD_CHARACTERS = 600
@@ -21,6 +22,9 @@ If they have nothing in common, answer with the single word {_NOTHING}."""
 _QUESTION = "In one or two sentences, what new thought joins"
 _ECHO_WORDS = 5
 """So many words of the instructions in a row are no thought of the model's own; small models repeat what they are told."""
+
+_COPIED = 0.5
+"""A card of whose runs of words more stand in the notes is no new thought."""
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s|$)|[。！？]")
 _REFUSAL = re.compile(r"^\W*(?:nothing|none)\b\W*$", re.IGNORECASE)
@@ -41,12 +45,32 @@ def _ask(titles: Sequence[str]) -> str:
     return f"{_QUESTION} {named}?"
 
 
-def read_card(answer: str, finish_reason: FinishReason) -> str:
-    """The card's text within its bounds (the answer is given without its thinking); empty when the model said that the notes share nothing, or repeats what it was told."""
-    text = " ".join(answer.split())
+def read_card(answer: str, finish_reason: FinishReason, notes: Sequence[tuple[str, str]] = ()) -> str:
+    """The card's text within its bounds, without Markdown's marks; the answer is given without its thinking.
+
+    Empty when the model said that the notes share nothing, or repeats what it was told or what the notes say.
+    """
+    text = " ".join(plain_text(answer).split())
     if _REFUSAL.match(text) or _SHOUTED.match(text) or _runs(text) & (_runs(_SYSTEM) | _runs(_QUESTION)):
         return ""
-    return cut_to_card(text, unfinished=finish_reason == "length")
+    card = cut_to_card(text, unfinished=finish_reason == "length")
+    return "" if _is_copy(card, notes) else card
+
+
+def _is_copy(card: str, notes: Sequence[tuple[str, str]]) -> bool:
+    """Whether most of it stands in the notes, word for word."""
+    material = [plain_text(f"{title}\n{text}") for title, text in notes]
+    runs = _runs(card)
+    if runs:
+        there: set[tuple[str, ...]] = set().union(*map(_runs, material))
+        return len(runs & there) >= _COPIED * len(runs)
+    # Too short for runs, or in a script that puts no spaces between words.
+    said = _letters(card)
+    return bool(said) and any(said in _letters(one) for one in material)
+
+
+def _letters(text: str) -> str:
+    return "".join(re.findall(r"\w+", text.casefold()))
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

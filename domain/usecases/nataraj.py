@@ -23,7 +23,7 @@ from domain.usecases.thinking import answer_only
 
 MAX_FILL = 50
 TRIES_PER_CARD = 4
-"""Jobs spent on a card at most, if the model finds nothing that the notes share."""
+"""Jobs spent on a card at most, if the model finds nothing that the notes share, or only copies them."""
 CARD_TOKENS = 200
 NOTES_SHARE = 0.6
 """Of the context, for all notes of one card together."""
@@ -112,17 +112,18 @@ class NatarajGenerator:
         model = self._models.get(self._models.default_name())
         context = model.context_tokens or UNKNOWN_CONTEXT_TOKENS
         budget = min(MAX_NOTES_TOKENS, int(context * NOTES_SHARE)) // len(notes)
+        material = [(note.title, cut_middle(note.text, budget)) for note in notes]
         result = await self._generate(
             LlmTaskKind.NATARAJ,
             scope,
-            prompt.messages([(note.title, cut_middle(note.text, budget)) for note in notes]),
+            prompt.messages(material),
             model=model.name,
             sampling=WARMTH,
             max_tokens=CARD_TOKENS,
             stop=prompt.MARKS,
             on_event=on_event,
         )
-        return prompt.read_card(answer_only(result.text), result.finish_reason)
+        return prompt.read_card(answer_only(result.text), result.finish_reason, material)
 
     async def _resurface(self, scope: str, count: int) -> list[Card]:
         back: list[Card] = []

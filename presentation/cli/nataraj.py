@@ -70,7 +70,7 @@ async def fill(open_controllers: OpenControllers, count: int, manas: str | None)
     for card in filled.cards:
         write(_line(card))
     if filled.barren:
-        say(f"{counted(filled.barren, 'combination')} of notes had nothing in common.")
+        say(f"{counted(filled.barren, 'combination')} of notes gave no new thought.")
     if filled.resurfaced:
         say(f"every combination has been used; {counted(filled.resurfaced, 'dropped card')} came back.")
     if filled.exhausted:
