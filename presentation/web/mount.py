@@ -34,7 +34,6 @@ from presentation.web.pulls import Pulls
 from presentation.web.scheduler import page_scheduler
 from presentation.web.settings import page_settings
 from presentation.web.shell import empty, shell
-from presentation.web.signatures import remember_signatures
 from presentation.web.site import Site
 from presentation.web.surfaces import Surfaces
 from presentation.web.welcome import page_welcome
@@ -69,7 +68,6 @@ def _pages(site: Site) -> None:
 
 def mount_pages(app: FastAPI, faces: Controllers) -> Site:
     """Puts the pages at `/` of the server. Once a process: NiceGUI has one application."""
-    remember_signatures()
     loop = asyncio.get_running_loop()
     changes, errands = Changes(), Errands()
     site = Site(
