@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from presentation.controllers.models import ModelsController
     from presentation.controllers.scheduler import SchedulerController
     from presentation.faces import Controllers
+    from presentation.flow_names import FlowNames
 
 
 def build_container(settings: Settings, server: ServerAddress | None = None) -> DeclarativeContainer:
@@ -564,6 +565,23 @@ async def open_servers_scheduler() -> AsyncIterator[SchedulerController | None]:
 
 
 @asynccontextmanager
+async def open_flow_names() -> AsyncIterator[FlowNames]:
+    """From the database; it opens when a title is first wanted."""
+    from presentation.flow_names import names_of
+
+    container = _container()
+    try:
+        yield names_of(
+            lambda model, system: container.chat_controller(model=model, system=system),
+            container.notes_controller(),
+            container.gana_controller(),
+            container.manas_controller(),
+        )
+    finally:
+        await container.database().aclose()
+
+
+@asynccontextmanager
 async def open_server(host: str | None, port: int | None) -> AsyncIterator[Place]:
     """An app that others may reach; only one to a data folder."""
     from data.presence import Presence
@@ -719,6 +737,7 @@ def main() -> None:
             app=open_app,
             server=open_server,
             servers_scheduler=open_servers_scheduler,
+            flow_names=open_flow_names,
             library=open_library,
             background=_background,
             background_process=_run_background,

@@ -6,11 +6,12 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import platformdirs
 import psutil
 
 from data.clock import Clock
@@ -100,7 +101,8 @@ class MachineHealth:
                 found.append(
                     EngineProcess(
                         pid=process.pid,
-                        parent=" ".join(served)[-_COMMAND_CHARS:],
+                        parent=_program(served),
+                        other_folder=self._other_folder(process),
                         memory_bytes=process.memory_info().rss,
                         running_s=max(0.0, self._clock.now().timestamp() - process.create_time()),
                     )
@@ -108,6 +110,15 @@ class MachineHealth:
             except psutil.Error:
                 continue  # it ended meanwhile, or is not ours to look at
         return tuple(sorted(found, key=lambda process: -process.running_s))
+
+    def _other_folder(self, process: psutil.Process) -> str:
+        ours = self._folders.get("data")
+        try:
+            told = process.environ().get("UNIUN_DATA_DIR")
+        except (psutil.Error, OSError):
+            return ""
+        theirs = Path(told).expanduser() if told else platformdirs.user_data_path("uniun", appauthor=False)
+        return "" if ours is None or theirs.resolve() == ours.resolve() else str(theirs)
 
     def memory(self) -> Memory:
         memory = psutil.virtual_memory()
@@ -280,6 +291,15 @@ async def _engine(engine: str) -> Finding:
         text=f"{engine} cannot be imported ({package} {release}): {last[0]}",
         mend=f"pip install --force-reinstall {package}",
     )
+
+
+def _program(words: Sequence[str]) -> str:
+    """A command line without its interpreter and without folders: `uniun serve --port 8118`."""
+    named = [word for word in words if word != "-m"]
+    if len(named) > 1 and Path(named[0]).name.startswith(("python", "Python")):
+        named = named[1:]
+    line = " ".join([Path(named[0]).name, *named[1:]]) if named else ""
+    return line if len(line) <= _COMMAND_CHARS else f"{line[: _COMMAND_CHARS - 1]}…"
 
 
 def _server(name: str, remote: RemoteModel, state: ServerState) -> Finding:

@@ -51,6 +51,7 @@ from domain.usecases.scheduler import (
     SwitchModelUseCase,
 )
 from presentation.cli.openers import Library, Openers, Place
+from presentation.cli.top import no_names
 from presentation.controllers.ask import AskController
 from presentation.controllers.chat import ChatController
 from presentation.controllers.composer_chat import ComposerChatController
@@ -378,6 +379,7 @@ def fake_openers(
         app=open_controllers,
         server=no_server,
         servers_scheduler=no_servers_scheduler,
+        flow_names=no_names,
         library=open_library,
         background=controllers.background,
         background_process=quiet_process,

@@ -22,6 +22,8 @@ class EngineProcess(Entity):
 
     pid: int
     parent: str
-    """Command line of the program that it works for, shortened; empty when that is gone."""
+    """The program that it works for and its arguments, shortened; empty when that is gone."""
     memory_bytes: int
     running_s: float
+    other_folder: str = ""
+    """The data folder of the UNIUN that it belongs to, if that is another one than ours."""

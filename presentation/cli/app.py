@@ -265,14 +265,14 @@ def _add_inspection(app: typer.Typer, openers: Openers) -> None:
         """What the running UNIUN does now: who has the model, and who waits."""
         from presentation.cli.top import ps as show
 
-        run_async(show(openers.servers_scheduler, as_json=as_json))
+        run_async(show(openers.servers_scheduler, openers.flow_names, as_json=as_json))
 
     @app.command("top")
     def live() -> None:
         """The same, live: the queue, the reasons and the last ten minutes. `q` leaves."""
         from presentation.cli.top import top as watch
 
-        run_async(watch(openers.servers_scheduler))
+        run_async(watch(openers.servers_scheduler, openers.flow_names))
 
     @app.command()
     def simulate(

@@ -164,6 +164,18 @@ _SECTION_ENDS = (
 )
 
 
+_FIGURES = ("p50, p95", "preemptions", "model swaps")
+_MEANINGS = {
+    "fifo": "one queue; whoever came first goes first, and nothing that runs is interrupted.",
+    "two-lane": "chats and the deck go before the rest; what runs already is still waited for.",
+    "uniun": "this scheduler: a chat interrupts what runs, and the rest takes fair turns.",
+    "idle": "the same chats one after another while nothing else runs.",
+    "p50, p95": "half of the chats, and 95 of 100, waited no longer than this.",
+    "preemptions": "how often a job was stopped to let another go first, and went on later without losing a token.",
+    "model swaps": "how often one model was unloaded to load another.",
+}
+
+
 def _left_open(run: DemoRun) -> bool:
     chats = (chat.first_token and (chat.thirtieth_token or chat.ended_early) for chat in run.chats)
     return not all(chats) or not all(gana.started for gana in run.ganas)
@@ -171,8 +183,8 @@ def _left_open(run: DemoRun) -> bool:
 
 def _notes(report: DemoReport, beside: bool) -> list[str]:
     notes = [f"The load, the same each time: {report.load}."]
-    if any(run.policy == "idle" for run in report.runs):
-        notes.append("idle: the same chats one after another while nothing else runs.")
+    shown = {run.policy for run in report.runs}
+    notes += [f"{name}: {meaning}" for name, meaning in _MEANINGS.items() if name in shown | set(_FIGURES)]
     if any(map(_left_open, report.runs)):
         notes.append(
             "> : had not come when the window closed. It counts with the time waited; the true time is longer."

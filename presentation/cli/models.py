@@ -1,5 +1,6 @@
 """`uniun models …`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from domain.entities.health import EngineProcess
 from domain.entities.models import InstalledModel
 from presentation.cli import progress
 from presentation.cli.terminal import out, printable, size, write
@@ -113,20 +115,34 @@ def show_processes(models: ModelsController) -> None:
     if not processes:
         write("No engine is running, so no model is loaded.\n")
         return
-    table = _table("engine", "memory", "since", "works for")
+    console = out()
+    own = [process for process in processes if not process.other_folder]
+    others = [process for process in processes if process.other_folder]
+    if own:
+        console.print(_engines(own))
+    else:
+        write("No engine of this data folder is running.\n")
+    if others:
+        write("\nEngines of other data folders:\n")
+        console.print(_engines(others))
+    console.print(
+        "An engine holds at most one model; only the program that it works for knows which. `uniun ps` asks a running UNIUN.",
+        style="dim",
+    )
+
+
+def _engines(processes: Sequence[EngineProcess]) -> Table:
+    elsewhere = any(process.other_folder for process in processes)
+    table = _table("engine", "memory", "since", "works for", *(["data folder"] if elsewhere else []))
     for process in processes:
         table.add_row(
             str(process.pid),
             size(process.memory_bytes),
             _duration(process.running_s),
             printable(process.parent) or f"nothing: an orphan; end it with: kill {process.pid}",
+            *([printable(process.other_folder)] if elsewhere else []),
         )
-    console = out()
-    console.print(table)
-    console.print(
-        "An engine holds at most one model; only the program that it works for knows which. `uniun ps` asks a running UNIUN.",
-        style="dim",
-    )
+    return table
 
 
 def _described(model: InstalledModel) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from presentation.controllers.nataraj import NatarajController
     from presentation.controllers.notes import ManasController, NotesController
     from presentation.controllers.scheduler import SchedulerController
+    from presentation.flow_names import FlowNames
     from presentation.server.options import ServerOptions
 
 
@@ -66,6 +67,8 @@ class Openers:
     """The same, and a port, by host and number; those of the settings when none. Raises `ServerRuns`."""
     servers_scheduler: Callable[[], AbstractAsyncContextManager[SchedulerController | None]]
     """Of the server that runs; none where there is no server."""
+    flow_names: Callable[[], AbstractAsyncContextManager[FlowNames]]
+    """Titles in place of the ids that its jobs go by."""
     library: Callable[[], AbstractAsyncContextManager[Library]]
     background: Callable[[], BackgroundController]
     background_process: Callable[[Callable[[str], None]], Awaitable[None]]

@@ -131,13 +131,17 @@ def _strip(history: History, width: int) -> Iterator[Text]:
 
 
 def _shares(snapshot: SchedulerSnapshot, width: int) -> Iterator[Text]:
-    cells = min(30, width - _LABEL - 24)
+    cells = min(30, max(4, width - _LABEL - 38))
     filled = _bar(min(1.0, snapshot.extract_share), cells)
-    limit = min(cells - 1, round(snapshot.extract_share_limit * cells))
-    bar = f"{filled[:limit]}|{filled[limit + 1 :]}"
-    used = " (used up)" if snapshot.extract_exhausted else ""
-    words = f" {snapshot.extract_share:.0%} of at most {snapshot.extract_share_limit:.0%}{used}"
+    mark = min(cells - 1, round(snapshot.extract_share_limit * cells))
+    bar = f"{filled[:mark]}|{filled[mark + 1 :]}"
+    limit_words = f"{snapshot.extract_share_limit:.0%}"
+    words = f" {snapshot.extract_share:.0%}, at most {limit_words} while others wait"
     yield Text.assemble("reading notes".ljust(_LABEL), (bar, STYLES["extract"]), words)
+    if snapshot.extract_exhausted:
+        yield Text.assemble(
+            " " * _LABEL, ("that is used up: notes are read only while nothing else waits", "dim")
+        )
     turns = sorted(snapshot.kind_vruntime_s.items(), key=lambda item: item[1])
     if turns:
         line = Text("turns had".ljust(_LABEL))

@@ -5,25 +5,41 @@ import os
 import sys
 import termios
 import tty
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 
+from rich.console import RenderableType
 from rich.live import Live
 
 from domain.errors import NoServer
 from presentation.cli.scheduler_view import footing, job_table, screen
 from presentation.cli.terminal import out, printable
 from presentation.controllers.scheduler import SchedulerController
+from presentation.flow_names import FlowNames, flows_of
 from presentation.scheduler_words import loading_words
 
 PERIOD_S = 0.5
 OpenServersScheduler = Callable[[], AbstractAsyncContextManager[SchedulerController | None]]
+OpenNames = Callable[[], AbstractAsyncContextManager[FlowNames]]
 
 
-async def ps(open_scheduler: OpenServersScheduler, *, as_json: bool) -> None:
+@asynccontextmanager
+async def no_names() -> AsyncIterator[FlowNames]:
+    """Everything goes by its id."""
+    yield FlowNames({})
+
+
+async def ps(
+    open_scheduler: OpenServersScheduler, open_names: OpenNames = no_names, *, as_json: bool
+) -> None:
     """One look. Raises `NoServer`."""
     async with open_scheduler() as found:
-        snapshot = _required(found).snapshot()
+        scheduler = _required(found)
+        snapshot = scheduler.snapshot()
+        if not as_json:
+            async with open_names() as names:
+                await names.learn(flows_of(snapshot, scheduler.history()))
+                snapshot = names.snapshot(snapshot)
     if as_json:
         print(snapshot.model_dump_json(indent=2))
         return
@@ -37,13 +53,19 @@ async def ps(open_scheduler: OpenServersScheduler, *, as_json: bool) -> None:
     console.print("`uniun top` shows this live; `uniun models ps` the engine processes.", style="dim")
 
 
-async def top(open_scheduler: OpenServersScheduler) -> None:
+async def top(open_scheduler: OpenServersScheduler, open_names: OpenNames = no_names) -> None:
     """Until `q` or Ctrl-C on a terminal; once, anywhere else. Raises `NoServer`, or what the server is lost with."""
-    async with open_scheduler() as found:
+    async with open_scheduler() as found, open_names() as names:
         scheduler = _required(found)
+
+        async def look(width: int, height: int) -> RenderableType:
+            snapshot, history = scheduler.snapshot(), scheduler.history()
+            await names.learn(flows_of(snapshot, history))
+            return screen(names.snapshot(snapshot), names.history(history), width, height)
+
         console = out()
         if not console.is_terminal or console.is_dumb_terminal:
-            console.print(screen(scheduler.snapshot(), scheduler.history(), console.width, 10_000))
+            console.print(await look(console.width, 10_000))
             return
         with (
             _keys() as leave,
@@ -51,7 +73,7 @@ async def top(open_scheduler: OpenServersScheduler) -> None:
         ):
             while not leave.is_set():
                 width, height = console.size
-                live.update(screen(scheduler.snapshot(), scheduler.history(), width, height), refresh=True)
+                live.update(await look(width, height), refresh=True)
                 try:
                     await asyncio.wait_for(leave.wait(), PERIOD_S)
                 except TimeoutError:

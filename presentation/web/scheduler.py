@@ -7,9 +7,9 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from domain.errors import UniunError
+from presentation.flow_names import flows_of, names_of
 from presentation.web import scheduler_html as html
 from presentation.web import timeline
-from presentation.web.flow_names import FlowNames, flows_of
 from presentation.web.glance import glance
 from presentation.web.notices import tell_error
 from presentation.web.parts import button
@@ -52,7 +52,7 @@ class SchedulerView:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._scheduler = site.faces.scheduler
-        self._names = FlowNames(site.faces)
+        self._names = names_of(site.faces.chat, site.faces.notes, site.faces.ganas, site.faces.manases)
         self._drawn_at = -1
         self._open = False
         """Whether the table is shown."""

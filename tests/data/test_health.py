@@ -157,7 +157,8 @@ def test_a_running_engine_is_seen(model_store: FileModelStore, smollm2: Installe
             seen = MachineHealth(model_store, runner, {}, LOOPS, clock).engine_processes()
             (process,) = [process for process in seen if process.pid == runner.pid]
             assert process.memory_bytes > 50_000_000
-            assert process.parent == " ".join(psutil.Process().cmdline())[-60:]
+            assert process.parent
+            assert process.other_folder == ""
         finally:
             await runner.aclose()
 
@@ -194,3 +195,34 @@ def test_errors_of_the_server_that_nobody_foresaw_are_told_for_a_day(
     old = clock.now().timestamp() - 2 * 86_400
     os.utime(log, (old, old))
     assert [found.state for found in of("server", findings(desk))] == ["ok"]
+
+
+def test_a_program_is_named_without_its_folders() -> None:
+    for words, shown in (
+        (
+            ["/x/.venv/bin/python3", "/x/.venv/bin/uniun", "serve", "--port", "9000"],
+            "uniun serve --port 9000",
+        ),
+        (["/usr/bin/python3.11", "-m", "uniun", "chat"], "uniun chat"),
+        (["/x/bin/uniun"], "uniun"),
+        ([], ""),
+    ):
+        assert health._program(words) == shown
+
+
+def test_an_engine_of_another_data_folder_is_told_apart(
+    empty: FileModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = iter([str(tmp_path / "ours"), str(tmp_path / "theirs")])
+
+    class Engine(psutil.Process):
+        def cmdline(self) -> list[str]:
+            return ["python", "-m", health._ENGINE_MODULE]
+
+        def environ(self) -> dict[str, str]:
+            return {"UNIUN_DATA_DIR": next(folders)}
+
+    monkeypatch.setattr(psutil, "process_iter", lambda: iter([Engine(), Engine()]))
+    looking = machine(empty, EngineOptions())
+    monkeypatch.setattr(looking, "_folders", {"data": tmp_path / "ours"})
+    assert sorted(each.other_folder for each in looking.engine_processes()) == ["", str(tmp_path / "theirs")]

@@ -42,6 +42,22 @@ def test_ps_shows_engines_and_does_not_claim_to_know_more() -> None:
     assert "No engine is running" in models("ps", store=MemoryStore()).stdout
 
 
+def test_engines_of_other_data_folders_stand_apart() -> None:
+    ours = EngineProcess(pid=4711, parent="uniun chat", memory_bytes=1, running_s=1)
+    theirs = EngineProcess(
+        pid=4712, parent="uniun serve", memory_bytes=1, running_s=1, other_folder="/other/data"
+    )
+    health = FixedHealth(processes=(ours, theirs))
+    own, others = models("ps", store=MemoryStore(), health=health).stdout.split(
+        "Engines of other data folders:"
+    )
+    assert "4711" in own
+    assert "4712" not in own
+    assert "/other/data" in others
+    alone = models("ps", store=MemoryStore(), health=FixedHealth(processes=(theirs,))).stdout
+    assert alone.startswith("No engine of this data folder is running.")
+
+
 def test_an_engine_whose_program_is_gone_is_an_orphan() -> None:
     process = EngineProcess(pid=4711, parent="", memory_bytes=1, running_s=1)
     shown = models("ps", store=MemoryStore(), health=FixedHealth(processes=(process,))).stdout

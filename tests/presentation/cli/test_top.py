@@ -25,6 +25,7 @@ from presentation.cli import top as top_module
 from presentation.cli.scheduler_view import screen
 from presentation.cli.top import ps, top
 from presentation.controllers.scheduler import SchedulerController
+from presentation.flow_names import FlowNames
 from tests.fakes import ScriptedCoordinator
 from tests.memory.scheduler import FixedHistory
 
@@ -179,6 +180,22 @@ def test_ps_is_one_table_of_what_runs_and_waits(capsys: pytest.CaptureFixture[st
     assert all(len(line) <= 80 for line in printed.splitlines() if "waiting." not in line)
 
 
+def test_notes_and_conversations_go_by_their_titles(capsys: pytest.CaptureFixture[str]) -> None:
+    async def talks(ids: list[str]) -> dict[str, str]:
+        return {"c1-flow": "Bread and water"}
+
+    @asynccontextmanager
+    async def names() -> AsyncIterator[FlowNames]:
+        yield FlowNames({CHAT: talks})
+
+    asyncio.run(ps(opener(Watched(busy())), names, as_json=False))
+    asyncio.run(top(opener(Watched(busy())), names))
+    printed = capsys.readouterr().out
+    assert printed.count("Chat Bread and water") == 2
+    assert "c1-flow" not in printed
+    assert "Gana g1-flow" in printed
+
+
 def test_ps_of_an_idle_server(capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(ps(opener(Watched(IDLE)), as_json=False))
     first, _ = capsys.readouterr().out.splitlines()
@@ -206,7 +223,7 @@ def test_the_screen_fits(width: int, height: int, snapshot: SchedulerSnapshot) -
     assert all(len(line.rstrip()) <= width for line in lines)
     text = "\n".join(lines)
     assert "UNIUN" in text
-    assert "of at most 60%" in text
+    assert "at most 60% while others wait" in text
     if snapshot.queued:
         assert "more" in text or sum(snapshot.queued.values()) <= 3
         assert "Fair turns" in text
