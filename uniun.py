@@ -632,6 +632,7 @@ async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Contr
         diagnose=container.diagnose,
         settings=container.settings_controller(),
         api=container.api_controller(),
+        api_keys=container.api_keys_controller(),
         version=_version,
         peers=container.peers_controller(),
     )

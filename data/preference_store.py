@@ -40,6 +40,7 @@ class FilePreferences:
             in_force=_values(self._settings),
             defaults=_values(plain),
             fixed={name: variable_of(place) for name, place in PLACES.items() if _is_set(environment, place)},
+            cores=psutil.cpu_count() or 1,
             data_dir=self._settings.data_dir,
             log_dir=self._settings.log_dir,
         )

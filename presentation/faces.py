@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from domain.usecases.health import DiagnoseUseCase
-    from presentation.controllers.api import ApiController
+    from presentation.controllers.api import ApiController, ApiKeysController
     from presentation.controllers.archive import ArchiveController
     from presentation.controllers.ask import AskController
     from presentation.controllers.background import BackgroundController
@@ -49,6 +49,7 @@ class Controllers:
     settings: SettingsController
     api: ApiController
     """What other programs ask for over HTTP."""
+    api_keys: ApiKeysController
     version: Callable[[], str]
     peers: PeersController
     """For other processes of the same user."""

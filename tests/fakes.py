@@ -344,6 +344,7 @@ def fake_openers(
         diagnose=lambda: DiagnoseUseCase(health),
         settings=fake_settings(),
         api=api_controller(coordinator, store, chat.library.embedder, CountingIdentities(), faces.api_keys),
+        api_keys=opened_library.api_keys,
         version=lambda: "1.2.3",
         peers=PeersController(
             SubmitJobUseCase(coordinator),

@@ -39,5 +39,7 @@ class PreferencesView(Entity):
     """Likewise without none."""
     fixed: dict[str, str]
     """Fields that the environment sets, whatever is chosen, and the variable that does."""
+    cores: int
+    """Of this machine's processor: more threads than that only hinder each other."""
     data_dir: Path
     log_dir: Path

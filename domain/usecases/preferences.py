@@ -30,13 +30,18 @@ class ChangePreferencesUseCase:
 
     def __call__(self, fields: Mapping[str, Any]) -> PreferencesView:
         """Fields that are not given stay; none brings the default back. Raises `InvalidField`."""
-        chosen = self._store.look().chosen
+        view = self._store.look()
         try:
-            changed = Preferences.model_validate(chosen.model_dump() | dict(fields))
+            changed = Preferences.model_validate(view.chosen.model_dump() | dict(fields))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise InvalidField(
                 str(first["loc"][0]), f"This was not kept: {plain_reason(first['msg'])}."
             ) from None
+        # What is in the file already may be from a larger machine, and must not keep other fields from being changed.
+        if "threads" in fields and (changed.threads or 1) > view.cores:
+            raise InvalidField(
+                "threads", f"This was not kept: this machine has {view.cores} processor cores."
+            )
         self._store.write(changed)
         return self._store.look()

@@ -8,6 +8,7 @@ from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, section
 from presentation.web.reading_progress import draw_reading
 from presentation.web.settings_care import draw_archive, draw_background, draw_health
+from presentation.web.settings_keys import draw_keys
 from presentation.web.settings_rows import SETTINGS, Setting, value_of
 from presentation.web.shell import heading, plain
 from presentation.web.site import Site
@@ -31,6 +32,7 @@ async def page_settings(site: Site) -> None:
         Tuning(site, view)
         _draw_data(site, view)
     draw_archive(site)
+    await draw_keys(site)
     draw_background(site)
     draw_health(site)
 
@@ -135,7 +137,7 @@ class Tuning:
         try:
             self._view = self._settings.change({setting.field: value})
         except InvalidField:
-            entry.error = f"Not kept. It can be {setting.limits}."
+            entry.error = f"Not kept. It can be {setting.limits(self._view.cores)}."
             return
         except UniunError as error:
             tell_error(error)

@@ -31,14 +31,15 @@ class Setting:
         number = value / self.scale
         return f"{number:,.0f}" if self.whole else f"{number:g}"
 
-    @property
-    def limits(self) -> str:
-        """What may be chosen, in the shown unit."""
+    def limits(self, cores: int) -> str:
+        """What may be chosen, in the shown unit, on a machine with so many cores."""
         bounds: dict[str, float] = {}
         for bound in Preferences.model_fields[self.field].metadata:
             for side in ("ge", "le"):
                 if (value := getattr(bound, side, None)) is not None:
                     bounds[side] = value
+        if self.field == "threads":
+            bounds["le"] = cores
         return f"from {self.shown(bounds['ge'])} to {self.shown(bounds['le'])} {self.unit}"
 
     def stored(self, text: str) -> Any:

@@ -31,6 +31,7 @@ class MemoryPreferences:
             in_force=DEFAULTS,
             defaults=DEFAULTS,
             fixed={"threads": "UNIUN_ENGINE__THREADS"},
+            cores=4,
             data_dir=Path("/data"),
             log_dir=Path("/logs"),
         )

@@ -27,3 +27,14 @@ def test_a_wrong_choice_is_refused_at_its_field_and_changes_nothing(field: str, 
 def test_without_a_desktop_no_folder_opens() -> None:
     with pytest.raises(InvalidRequest, match="no desktop"):
         asyncio.run(fake_settings().open_data_folder())
+
+
+def test_more_threads_than_cores_are_refused() -> None:
+    store = MemoryPreferences()
+    settings = fake_settings(store)
+    with pytest.raises(InvalidField, match="this machine has 4 processor cores"):
+        settings.change({"threads": 5})
+    assert settings.change({"threads": 4}).chosen.threads == 4
+    # Written on a larger machine: it stays, and holds nothing else up.
+    store.chosen = store.chosen.model_copy(update={"threads": 64})
+    assert settings.change({"linger_s": 60}).chosen.linger_s == 60

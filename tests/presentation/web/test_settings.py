@@ -98,6 +98,23 @@ def test_copies_of_everything(server: Server, desk: Desk, tmp_path: Path) -> Non
     expect(page.locator(".u-banner.u-bad")).to_contain_text(str(tmp_path / "out"))
 
 
+def test_keys_for_other_programs(desk: Desk) -> None:
+    page = desk.open("/settings")
+    card = page.get_by_role("region", name="Keys for other programs")
+    card.get_by_role("button", name="Create a key").click()
+    expect(card.get_by_text("Write what the program is called.")).to_be_visible()
+    card.get_by_label("Name of the program").fill("editor")
+    card.get_by_role("button", name="Create a key").click()
+    expect(card.locator("code")).to_contain_text("uniun-")
+    expect(card.get_by_role("listitem")).to_contain_text("editor")
+    page.reload()
+    expect(card.get_by_role("listitem")).to_contain_text("editor")
+    expect(card.locator("code")).to_have_count(0)
+    card.get_by_role("button", name="Revoke the key of editor").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(card.get_by_role("listitem")).to_have_count(0)
+
+
 def test_how_the_installation_is(desk: Desk) -> None:
     page = desk.open("/settings")
     expect(page.get_by_text("It is not installed.")).to_be_visible()
