@@ -1,8 +1,8 @@
-"""Writes the records of one step."""
+"""Writes what one step leads to: records for the trace, instructions for whoever drives the scheduler."""
 
 from typing import Any
 
-from data.scheduling.events import Record
+from data.scheduling.events import Instruction, Record
 from data.scheduling.jobs import Job
 from data.scheduling.policy import Policy
 
@@ -12,14 +12,18 @@ class StepLog:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._now = 0.0
+        self.now = 0.0
         self.records: list[Record] = []
+        self.instructions: list[Instruction] = []
 
     def begin(self, now: float) -> None:
-        self._now, self.records = now, []
+        self.now, self.records, self.instructions = now, [], []
+
+    def instruct(self, instruction: Instruction) -> None:
+        self.instructions.append(instruction)
 
     def note(self, event: str, **fields: Any) -> None:
-        self.records.append(Record(self._now, event, fields))
+        self.records.append(Record(self.now, event, fields))
 
     def job(self, event: str, job: Job, *, caller: str | None = None, **fields: Any) -> None:
         """In the name of one of its callers, the first by default, and with what that one asked for."""
@@ -29,5 +33,5 @@ class StepLog:
         self.note(event, job=name, kind=spec.kind, flow=spec.flow, tier=tier, model=spec.model, **fields)
 
     def share(self) -> None:
-        value, exhausted = self._policy.share(self._now)
+        value, exhausted = self._policy.share(self.now)
         self.note("share", value=value, exhausted=exhausted)

@@ -13,8 +13,9 @@ from data.scheduling import events as ev
 from data.scheduling.admission import Admission
 from data.scheduling.config import LIVE, SchedulerConfig
 from data.scheduling.device import Loading, Switch, Totals
-from data.scheduling.events import Cause, End, Instruction, Outcome, Step
-from data.scheduling.jobs import IllegalTransition, Job, JobSpec, Phase
+from data.scheduling.events import Cause, End, Outcome, Step
+from data.scheduling.jobs import IllegalTransition, Job, Phase
+from data.scheduling.live_jobs import LiveJobs
 from data.scheduling.log import StepLog
 from data.scheduling.policies import POLICIES
 from data.scheduling.policy import Choice, Policy
@@ -50,21 +51,15 @@ class InferenceScheduler:
         """Running or stopping, by id, in the order of their start."""
         self.loading: Loading | None = None
         self.switches: deque[Switch] = deque()
-        self.jobs: dict[str, Job] = {}
-        """Live jobs by their own id."""
-        self.callers: dict[str, Job] = {}
-        """Live jobs by the id of everybody who waits for their result."""
         self.admission = Admission(self.config)
-        self._by_model: dict[str, dict[Job, None]] = {}
-        self._arrivals = 0
         self._accounted_to = at
         self.wake_at: float | None = None
         self.outdated = False
         """The resident model, or the one being loaded, is to be loaded anew."""
         self._look_again = False
         """The job just started was owed its turn; whoever outranks it takes over at its first boundary."""
-        self._instructions: list[Instruction] = []
         self._log = StepLog(self.policy)
+        self._live = LiveJobs(self.policy, self.admission, self._log)
         self._handlers: dict[type, Callable[[Any], None]] = {
             ev.Submit: self._on_submit,
             ev.Cancel: self._on_cancel,
@@ -85,7 +80,6 @@ class InferenceScheduler:
         """Takes one event; returns all that follows. Raises `IllegalTransition` on one that cannot have happened."""
         if event.at < self.now:
             raise ValueError(f"{type(event).__name__} at {event.at} comes after {self.now}: time went back")
-        self._instructions = []
         self.now = event.at
         self._log.begin(self.now)
         self._account()
@@ -94,7 +88,17 @@ class InferenceScheduler:
         self._handlers[type(event)](event)
         self._decide()
         self._set_timer()
-        return Step(tuple(self._instructions), tuple(self._log.records))
+        return Step(tuple(self._log.instructions), tuple(self._log.records))
+
+    @property
+    def jobs(self) -> dict[str, Job]:
+        """Live jobs by their own id."""
+        return self._live.jobs
+
+    @property
+    def callers(self) -> dict[str, Job]:
+        """Live jobs by the id of everybody who waits for their result."""
+        return self._live.callers
 
     @property
     def running(self) -> Job | None:
@@ -108,31 +112,9 @@ class InferenceScheduler:
 
     def _on_submit(self, event: ev.Submit) -> None:
         spec = event.job
-        if spec.id in self.callers or any(s.id == spec.id for s in self.switches):
+        if any(switch.id == spec.id for switch in self.switches):
             raise ValueError(f"a request with the id {spec.id!r} is already live")
-        blocker = self.callers.get(spec.waits_for) if spec.waits_for is not None else None
-        if (refusal := self.admission.refusal(spec, blocker)) is not None:
-            refused = Job(spec, self._arrivals + 1, self.now, {})
-            refused.overdue = spec.deadline is not None and spec.deadline <= self.now
-            self._log.job("rejected", refused, error=refusal.error)
-            self._instructions.append(refusal)
-            return
-        if (leader := self.admission.leader(spec)) is not None:
-            self._join(leader, spec)
-            return
-        self._arrivals += 1
-        job = Job(spec, self._arrivals, self.now, {spec.id: spec})
-        if blocker is not None:
-            job.blocked_on, job.lead, job.wait_depth = blocker, blocker.lead, blocker.wait_depth + 1
-            blocker.waiters[job] = None
-        self.jobs[spec.id] = job
-        self._by_model.setdefault(spec.model, {})[job] = None
-        self.callers[spec.id] = job
-        self.admission.count(job.flow_key, +1)
-        self.admission.open(job)
-        self.policy.enter(job, self.now)
-        job.tell(self.now, "submitted")
-        self._log.job("submit", job)
+        self._live.take(spec)
 
     def _on_cancel(self, event: ev.Cancel) -> None:
         for switch in self.switches:
@@ -144,7 +126,7 @@ class InferenceScheduler:
         if job is None:
             return
         if len(job.callers) > 1:
-            self._end_caller(job, event.id, Outcome.CANCELLED)
+            self._live.end_caller(job, event.id, Outcome.CANCELLED)
             return
         job.cancelled = True
         if job.phase is Phase.QUEUED:
@@ -168,7 +150,7 @@ class InferenceScheduler:
         if len(self.switches) >= self.config.max_queued_per_flow:
             limit = self.config.max_queued_per_flow
             error = f"{len(self.switches)} model switches wait already, the limit is {limit}"
-            self._instructions.append(
+            self._log.instruct(
                 End(event.id, event.id, Outcome.REJECTED, Cause.QUEUE_FULL, error, limit, len(self.switches))
             )
             return
@@ -198,7 +180,7 @@ class InferenceScheduler:
         else:
             job.preemptions += 1
             self.totals.preemptions += 1
-            self._put_back(job, f"stopped after {job.tokens_done} tokens: {job.stop_reason}")
+            self._live.put_back(job, f"stopped after {job.tokens_done} tokens: {job.stop_reason}")
 
     def _on_completed(self, event: ev.Completed) -> None:
         job = self._of_device(event.job_id, "finished", Phase.RUNNING, Phase.STOPPING)
@@ -227,7 +209,7 @@ class InferenceScheduler:
             self._end_switch(switch, Outcome.FAILED, Cause.LOAD_FAILED, error)
         if loading.switch is not None:
             self._end_switch(loading.switch, Outcome.FAILED, Cause.LOAD_FAILED, error)
-        for job in list(self._by_model.get(event.model, ())):
+        for job in self._live.on_model(event.model):
             self._end(job, Outcome.FAILED, Cause.LOAD_FAILED, error)
 
     def _on_engine_died(self, event: ev.EngineDied) -> None:
@@ -243,7 +225,7 @@ class InferenceScheduler:
             if job.cancelled:
                 self._end(job, Outcome.CANCELLED)
             elif not self._lost_too_often(job, event.cause):
-                self._put_back(job, f"the engine was lost: {event.cause}")
+                self._live.put_back(job, f"the engine was lost: {event.cause}")
 
     # -- decisions
 
@@ -296,7 +278,7 @@ class InferenceScheduler:
     def _unload(self) -> None:
         self.last_reason = f"nobody asked for {self.residence.model} as long as it was to be kept"
         self._log.note("unload", model=self.residence.model, reason=self.last_reason)
-        self._instructions.append(ev.Unload())
+        self._log.instruct(ev.Unload())
         self.residence.gone(self.now)
 
     def best(self) -> list[Choice]:
@@ -363,8 +345,7 @@ class InferenceScheduler:
     def _dispatch(self, choice: Choice) -> None:
         job = choice.job
         resumed = job.first_dispatch_at is not None
-        self.admission.count(job.flow_key, -len(job.callers))
-        job.phase = Phase.RUNNING
+        self._live.start(job)
         job.dispatched_at = self.now
         if job.first_dispatch_at is None:
             job.first_dispatch_at = self.now
@@ -377,11 +358,10 @@ class InferenceScheduler:
         if self.residence.owed in (job, choice.by):
             self.residence.owed = None
             self._look_again = True
-        self.admission.close(job)
         self.on_device[job.id] = job
         self.last_reason = choice.reason
         job.tell(self.now, f"dispatched as T{choice.tier}: {choice.reason}")
-        self._instructions.append(ev.Start(job.id, resumed))
+        self._log.instruct(ev.Start(job.id, resumed))
         self._log.job("dispatch", job, resumed=resumed, reason=choice.reason)
 
     def _stop(self, job: Job, reason: str, by: str | None) -> None:
@@ -389,7 +369,7 @@ class InferenceScheduler:
         job.stop_reason = reason
         self.last_reason = reason
         job.tell(self.now, f"told to stop: {reason}")
-        self._instructions.append(ev.Stop(job.id, reason))
+        self._log.instruct(ev.Stop(job.id, reason))
         if by is not None:
             self._log.job("preempt", job, by=by, reason=reason)
 
@@ -400,7 +380,7 @@ class InferenceScheduler:
         self._log.note(
             "swap_start", **{"from": self.residence.model, "to": model, "trigger": trigger, "reason": reason}
         )
-        self._instructions.append(ev.Load(model))
+        self._log.instruct(ev.Load(model))
         self.residence.gone(self.now)
 
     # -- bookkeeping
@@ -415,76 +395,20 @@ class InferenceScheduler:
             self.totals.busy_s += self.now - start
             self.policy.used(jobs, start, self.now)
 
-    def _put_back(self, job: Job, line: str) -> None:
-        job.tell(self.now, line)
-        self.policy.withdraw(job)
-        job.phase = Phase.QUEUED
-        job.waiting_since = self.now
-        self.policy.restore(job, self.now)
-        self.admission.count(job.flow_key, len(job.callers))
-        self.admission.open(job)
-
     def _end(self, job: Job, outcome: Outcome, cause: Cause = Cause.NONE, error: str = "") -> None:
-        """The job is over, for everybody who waits for it."""
-        for caller in list(job.callers):
-            self._end_caller(job, caller, outcome, cause, error)
-        self.policy.leave(job, self.now)
-        was_queued = job.phase is Phase.QUEUED
-        job.phase = Phase.ENDED
-        job.tell(self.now, outcome.value)
-        if not was_queued and job.kind is LlmTaskKind.CHAT:
+        """The job is over, for everybody who waits for it and for the model that it used."""
+        if job.phase is not Phase.QUEUED and job.kind is LlmTaskKind.CHAT:
             self.residence.chat_ended(job.model, self.now)
-        if not was_queued and job.model == self.residence.model:
+        if job.phase is not Phase.QUEUED and job.model == self.residence.model:
             self.residence.keep(job.model, job.spec.keep_alive_s, self.now, lingers=job.hinted)
         if self.residence.owed is job:
             self.residence.owed = None
-        self.admission.close(job)
-        if job.blocked_on is not None:
-            job.blocked_on.waiters.pop(job, None)
-        del self.jobs[job.id]
-        targets = self._by_model[job.model]
-        del targets[job]
-        if not targets:
-            del self._by_model[job.model]
-        self._free_waiters(job)
-        self._instructions.append(ev.Release(job.id))
-
-    def _free_waiters(self, ended: Job) -> None:
-        """Whoever waited for the job now leads its own chain."""
-        for head in list(ended.waiters):
-            head.blocked_on = None
-            chain = [head]
-            for job in chain:
-                self.policy.withdraw(job)
-                job.lead = head
-                job.wait_depth = 0 if job.blocked_on is None else job.blocked_on.wait_depth + 1
-                self.policy.restore(job, self.now)
-                chain.extend(job.waiters)
-        ended.waiters.clear()
-
-    def _end_caller(
-        self, job: Job, caller: str, outcome: Outcome, cause: Cause = Cause.NONE, error: str = ""
-    ) -> None:
-        fields: dict[str, Any] = {}
-        if outcome is Outcome.FINISHED:
-            fields = {
-                "service_s": job.service_s,
-                "preemptions": job.preemptions,
-                "tokens_done": job.tokens_done,
-            }
-        elif outcome is Outcome.FAILED:
-            fields = {"error": error}
-        self._log.job(outcome.value, job, caller=caller, **fields)
-        del job.callers[caller]
-        del self.callers[caller]
-        if job.phase is Phase.QUEUED:
-            self.admission.count(job.flow_key, -1)
-        self._instructions.append(End(caller, job.id, outcome, cause, error))
+        self._live.end(job, outcome, cause, error)
 
     def _end_switch(
         self, switch: Switch, outcome: Outcome, cause: Cause = Cause.NONE, error: str = ""
     ) -> None:
-        self._instructions.append(End(switch.id, switch.id, outcome, cause, error))
+        self._log.instruct(End(switch.id, switch.id, outcome, cause, error))
 
     def _finish_loading(self, model: str, what: str) -> Loading:
         loading = self.loading
@@ -538,16 +462,6 @@ class InferenceScheduler:
             raise IllegalTransition(f"tokens fell from {job.tokens_done} to {tokens_done}", job)
         job.tokens_done = tokens_done
 
-    def _join(self, leader: Job, spec: JobSpec) -> None:
-        """A second request for the same work: one run, both get the result, the more urgent wish counts."""
-        self.policy.withdraw(leader)
-        leader.join(spec)
-        self.policy.restore(leader, self.now)
-        self.callers[spec.id] = leader
-        self.admission.count(leader.flow_key, +1)
-        leader.tell(self.now, f"joined by {spec.id}")
-        self._log.job("submit", leader, caller=spec.id, joined=leader.told_as)
-
     # -- out
 
     def _set_timer(self) -> None:
@@ -558,7 +472,7 @@ class InferenceScheduler:
             at, self._look_again = self.now, False
         if at != self.wake_at:
             self.wake_at = at
-            self._instructions.append(ev.Wake(at))
+            self._log.instruct(ev.Wake(at))
 
     def _next_look(self) -> float | None:
         running = self._running()

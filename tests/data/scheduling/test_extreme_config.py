@@ -59,5 +59,5 @@ def test_no_accepted_configuration_breaks_the_scheduler(
     if numbers.get("swap_fraction") == 1:
         del numbers["swap_fraction"]
     config = {**numbers, "kind_weights": weights}
-    scenario = {"models": MODELS, "loaded": "X", "config": config, "events": EVENTS}
+    scenario = {"models": MODELS, "loaded": "X", "config": config, "events": EVENTS, "until": 2_000}
     simulate_checked(Scenario.model_validate(scenario))

@@ -23,6 +23,7 @@ from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import Cause, Outcome
 from data.scheduling.inspection import InvariantBroken
 from data.scheduling.jobs import IllegalTransition, Job, JobSpec, Phase
+from data.scheduling.live_jobs import LiveJobs
 from data.scheduling.policy import Choice
 from data.scheduling.scheduler import InferenceScheduler
 from domain.entities.llm import LlmTaskKind
@@ -249,10 +250,10 @@ def _patch(owner: object, name: str, make: Callable[[Callable[..., object]], Cal
 
 
 def _loses_stopped_jobs(original: Callable[..., object]) -> Callable[..., object]:
-    def put_back(self: InferenceScheduler, job: Job, line: str) -> None:
-        self.policy.withdraw(job)
+    def put_back(self: LiveJobs, job: Job, line: str) -> None:
+        self._policy.withdraw(job)
         job.phase = Phase.QUEUED
-        self.admission.count(job.flow_key, len(job.callers))
+        self._admission.count(job.flow_key, len(job.callers))
 
     return put_back
 
@@ -274,7 +275,7 @@ def _restarts_from_nothing(original: Callable[..., object]) -> Callable[..., obj
 
 def _answers_twice(original: Callable[..., object]) -> Callable[..., object]:
     def end_caller(
-        self: InferenceScheduler,
+        self: LiveJobs,
         job: Job,
         caller: str,
         outcome: Outcome,
@@ -282,7 +283,7 @@ def _answers_twice(original: Callable[..., object]) -> Callable[..., object]:
         error: str = "",
     ) -> None:
         original(self, job, caller, outcome, cause, error)
-        self._instructions.append(self._instructions[-1])
+        self._log.instruct(self._log.instructions[-1])
 
     return end_caller
 
@@ -334,14 +335,14 @@ def _miscounts_the_queue(original: Callable[..., object]) -> Callable[..., objec
 
 SCHEDULER, POLICY = scheduler_module.InferenceScheduler, uniun_policy.UniunPolicy
 FAULTS: dict[str, Plant] = {
-    "a stopped job is lost": _patch(SCHEDULER, "_put_back", _loses_stopped_jobs),
+    "a stopped job is lost": _patch(LiveJobs, "put_back", _loses_stopped_jobs),
     "the wrong model is loaded": _patch(SCHEDULER, "_load", _starts_on_the_wrong_model),
     "a resumed job counts as new": _patch(SCHEDULER, "_dispatch", _restarts_from_nothing),
-    "an answer is given twice": _patch(SCHEDULER, "_end_caller", _answers_twice),
+    "an answer is given twice": _patch(LiveJobs, "end_caller", _answers_twice),
     "another job starts before the first has stopped": _patch(
         SCHEDULER, "_stop", _starts_another_while_stopping
     ),
-    "jobs that waited for another are forgotten": _patch(SCHEDULER, "_free_waiters", _forgets_waiters),
+    "jobs that waited for another are forgotten": _patch(LiveJobs, "_free_waiters", _forgets_waiters),
     "foreign jobs never get their model": _patch(POLICY, "_choose_background", _drops_jobs_of_other_models),
     "no timer is set": _patch(SCHEDULER, "_set_timer", _sets_no_timer),
     "produced tokens vanish": _patch(SCHEDULER, "_count_tokens", _tokens_vanish),
