@@ -17,7 +17,7 @@ import psutil
 from data.clock import Clock
 from data.database.session import Database
 from data.database_health import examine_database
-from data.inference.supervisor import EngineRunner
+from data.inference.supervisor import EngineRunner, mlx_is_accelerated
 from data.loops import LoopLog
 from data.models.store import FileModelStore
 from data.presence import Presence
@@ -122,7 +122,7 @@ class MachineHealth:
 
     def memory(self) -> Memory:
         memory = psutil.virtual_memory()
-        return Memory(total_bytes=memory.total, free_bytes=memory.available)
+        return Memory(total_bytes=memory.total, free_bytes=memory.available, accelerated=mlx_is_accelerated())
 
     def _chosen(self, works: Mapping[str, bool]) -> Finding:
         """Which engine runs the default model, by the runner's own rule."""

@@ -7,6 +7,7 @@ import importlib.util
 import platform
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -307,7 +308,7 @@ class EngineRunner:
         backend: str = self._options.backend
         if backend == "auto":
             llama = model.gguf_path is not None and importlib.util.find_spec("cyllama") is not None
-            prefer_mlx = model.mlx_path is not None and (_mlx_is_accelerated() or not llama)
+            prefer_mlx = model.mlx_path is not None and (mlx_is_accelerated() or not llama)
             backend = "mlx" if prefer_mlx else "llama.cpp"
         path, package, needs = {
             "mlx": (model.mlx_path, "mlx_lm", "an MLX folder"),
@@ -333,7 +334,8 @@ def _progress(line: Line, job: _Job) -> RunnerProgress:
     return RunnerProgress(prefilled_tokens=prefilled, prompt_tokens=prompt, tokens_done=done, text=text)
 
 
-def _mlx_is_accelerated() -> bool:
+@cache
+def mlx_is_accelerated() -> bool:
     """Metal on Apple silicon, or one of MLX's CUDA packages."""
     if platform.system() == "Darwin" and platform.machine() == "arm64":
         return True

@@ -93,3 +93,5 @@ class Memory(Entity):
 
     total_bytes: int
     free_bytes: int
+    accelerated: bool = True
+    """Whether there is a graphics processor that models can run on."""

@@ -26,6 +26,8 @@ class ModelShelf(Entity):
     default: str
     memory: dict[str, int] = Field(default_factory=dict)
     """Bytes that a model needs to run, of those that the catalogue knows."""
+    weights: dict[str, int] = Field(default_factory=dict)
+    """Bytes that are read for every token, about: the size of the download, of those that the catalogue knows."""
 
 
 class ListModelsUseCase:
@@ -44,6 +46,7 @@ class ListModelsUseCase:
             available=tuple(entry for entry in catalogue if entry.name not in names),
             default=self._models.default_name(),
             memory={entry.name: entry.memory_bytes for entry in catalogue},
+            weights={entry.name: entry.download_bytes for entry in catalogue},
         )
 
 

@@ -1,8 +1,17 @@
 """What is said about a model's memory and about becoming resident."""
 
+from collections.abc import Iterable
+
 from domain.entities.models import Memory
-from domain.entities.scheduler import SchedulerSnapshot
+from domain.entities.scheduler import RunSpan, SchedulerSnapshot
+from domain.usecases.models import ModelShelf
 from presentation.web.pulls import size
+
+_SLOW_BYTES = 1_000_000_000
+"""A model below this writes fast enough on any processor."""
+_ENOUGH_TOKENS = 30
+"""In a run that is shorter, reading the prompt takes most of the time."""
+_WORDS_PER_TOKEN = 0.75
 
 
 def fit_words(needed: int, memory: Memory, *, about: bool = False) -> tuple[str, bool]:
@@ -12,6 +21,32 @@ def fit_words(needed: int, memory: Memory, *, about: bool = False) -> tuple[str,
     if needed > memory.total_bytes:
         words = f"needs {size(needed)}, this machine has {size(memory.total_bytes)}"
     return words, fits
+
+
+def speed_words(name: str, shelf: ModelShelf, memory: Memory, runs: Iterable[RunSpan]) -> str:
+    """How fast a model would write on the processor alone; empty where a graphics processor does it.
+
+    For every token a processor reads all weights once, so that a model of ten times the size takes about ten times as
+    long. What is known is the speed of models that have written here of late; without one there is no number.
+    """
+    size_bytes = shelf.weights.get(name, 0)
+    if memory.accelerated or size_bytes < _SLOW_BYTES:
+        return ""
+    bytes_a_second = max(
+        (
+            shelf.weights.get(run.model, 0) * run.tokens / (run.end - run.start)
+            for run in runs
+            if run.how == "finished" and not run.resumed and run.end is not None and run.end > run.start
+            if run.tokens is not None and run.tokens >= _ENOUGH_TOKENS
+        ),
+        default=0.0,
+    )
+    hint = "There is no graphics processor here that UNIUN can use, and on the processor alone this model is slow"
+    if not bytes_a_second:
+        return f"{hint}."
+    words = bytes_a_second / size_bytes * _WORDS_PER_TOKEN
+    pace = f"{words:.0f} words a second" if words >= 1.5 else f"a word in {max(1.0, 1 / words):.0f} s"
+    return f"{hint}: expect about {pace}, estimated from what was measured here."
 
 
 def switch_words(name: str, snapshot: SchedulerSnapshot, *, asked: bool) -> str:

@@ -7,7 +7,7 @@ from domain.entities.scheduler import SchedulerSnapshot
 from domain.errors import UniunError
 from domain.usecases.models import ModelShelf
 from presentation.web.model_adding import draw_adding
-from presentation.web.model_words import fit_words, switch_words
+from presentation.web.model_words import fit_words, speed_words, switch_words
 from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, chip, confirm
 from presentation.web.pulls import fraction, pull_words, size
@@ -40,6 +40,8 @@ class ModelsShelf:
         self._models = site.faces.models
         self._client = ui.context.client
         self._drawn: object = None
+        self._speeds: dict[str, str] = {}
+        """How slow a model would be, in words; empty where it would not."""
         self._lines: dict[str, ui.label] = {}
         self._bars: dict[str, ui.linear_progress] = {}
         self._place = ui.element("div").classes("u-section")
@@ -52,9 +54,12 @@ class ModelsShelf:
         names = [model.name for model in shelf.installed] + [entry.name for entry in shelf.available]
         states = tuple(self._pull_state(name) for name in names)
         free = round(memory.free_bytes / 1e8)
-        drawn = shelf, snapshot.resident, snapshot.loading, states, free
+        runs = self._site.faces.scheduler.history().runs
+        speeds = {name: speed_words(name, shelf, memory, runs) for name in names}
+        drawn = shelf, snapshot.resident, snapshot.loading, states, free, speeds
         if drawn != self._drawn:
             self._drawn = drawn
+            self._speeds = speeds
             self._draw(shelf, snapshot, memory)
         self.show_progress()
 
@@ -129,6 +134,7 @@ class ModelsShelf:
             )
             if not fits and not resident:
                 _too_large()
+            self._speed(model.name)
             self._line(model.name)
             with ui.element("div").classes("u-row u-wrap"):
                 if not (resident and default):
@@ -153,6 +159,7 @@ class ModelsShelf:
             )
             if not fits:
                 _too_large()
+            self._speed(entry.name)
             if errand is not None and not running and errand.error is not None:
                 with ui.element("p").classes("u-banner u-bad u-preline").props("role=alert"):
                     plain(sentence(errand.error))
@@ -169,6 +176,11 @@ class ModelsShelf:
                     button(word, icon="download", on_click=lambda: self._pull(entry.name)).props(
                         f'aria-label="{word} {entry.title}"'
                     )
+
+    def _speed(self, name: str) -> None:
+        if words := self._speeds.get(name):
+            with ui.element("p").classes("u-muted u-small"):
+                plain(words)
 
     def _facts(self, *facts: str) -> None:
         with ui.element("div").classes("u-model-facts u-number"):

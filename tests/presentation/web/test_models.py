@@ -6,8 +6,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from domain.entities.models import Memory, PullProgress
-from domain.entities.scheduler import SchedulerSnapshot
-from presentation.web.model_words import fit_words, switch_words
+from domain.entities.scheduler import RunSpan, SchedulerSnapshot
+from domain.usecases.models import ModelShelf
+from presentation.web.model_words import fit_words, speed_words, switch_words
 from presentation.web.pulls import fraction, pull_words
 from tests.presentation.web.conftest import Desk, Server
 from tests.presentation.web.fetching import fail, fetching_server, go
@@ -89,6 +90,37 @@ def test_whether_it_fits_in_words() -> None:
     assert fit_words(int(2.6 * GB), memory) == ("needs 2.6 GB, 11.0 GB free", True)
     assert fit_words(12 * GB, memory) == ("needs 12.0 GB, 11.0 GB free", False)
     assert fit_words(20 * GB, memory) == ("needs 20.0 GB, this machine has 16.0 GB", False)
+
+
+def test_how_slow_a_large_model_would_be_in_words() -> None:
+    def run(tokens: int | None, seconds: float, **fields: object) -> RunSpan:
+        return RunSpan.model_validate(
+            {
+                "job": "j", "kind": "chat", "flow": "c", "model": "small", "tier": 0, "start": 0.0, "end": seconds,
+                "resumed": False, "reason": "", "how": "finished", "tokens": tokens, "by": None, "why": "",
+            } | fields
+        )  # fmt: skip
+
+    shelf = ModelShelf(
+        installed=(),
+        available=(),
+        default="small",
+        weights={"small": GB // 10, "large": 2 * GB, "huge": 20 * GB},
+    )
+    memory = Memory(total_bytes=16 * GB, free_bytes=11 * GB, accelerated=False)
+    runs = [
+        run(60, 1.5),
+        run(60, 1.0),
+        run(20, 0.1),
+        run(None, 1),
+        run(90, 1, resumed=True),
+        run(9, 1, end=None),
+    ]
+    assert "about 2 words a second, estimated" in speed_words("large", shelf, memory, runs)
+    assert "about a word in 4 s" in speed_words("huge", shelf, memory, runs)
+    assert speed_words("large", shelf, memory, []).endswith("this model is slow.")
+    assert speed_words("small", shelf, memory, runs) == ""
+    assert speed_words("large", shelf, memory.model_copy(update={"accelerated": True}), runs) == ""
 
 
 def test_what_a_switch_waits_for_in_words() -> None:
