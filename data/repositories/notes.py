@@ -125,9 +125,7 @@ class SqlNoteRepository:
         wanted = query_words(query)
 
         def read(session: Session) -> tuple[SearchHit, ...]:
-            ranked = matches(
-                session, wanted, called=name_key(query), tag=tag, manas_id=manas_id, limit=limit
-            )
+            ranked = matches(session, wanted, called=name_key(query), tag=tag, manas_id=manas_id, limit=limit)
             scores = dict(ranked)
             found = {
                 number: (note_id, title, text)
