@@ -93,6 +93,7 @@ def mount_pages(app: FastAPI, faces: Controllers) -> Site:
         + _asset("scheduler.css")
         + _asset("shell.js")
         + _asset("deck.js")
+        + _asset("graph.js")
         + _asset("focus.js"),
         shared=True,
     )

@@ -1,7 +1,7 @@
 """A picture of the concepts, and the same as a list."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nicegui import ui
@@ -20,14 +20,6 @@ MOST = 150
 _COLOURS = ("#2a9d8f", "#7b6cd9", "#d0782f", "#3f83d1", "#b8528f", "#7c9a2e", "#c2504f")
 _OTHER = "#7d878b"
 _MOST_NOTES = 50
-_LABELS_AGAIN = """() => {
-    const box = getHtmlElement(%d), chart = getElement(%d).chart;
-    const size = `${box.clientWidth}x${box.clientHeight}`;
-    if (box.dataset.labelled === size) return;
-    box.dataset.labelled = size;
-    chart.resize();
-}"""
-"""ECharts looks for overlapping labels before the layout has moved the concepts; so it looks again, once for each size."""
 
 
 async def page_graph(site: Site, name: str = "", manas: str = "") -> None:
@@ -43,15 +35,24 @@ class GraphPage:
         self._name = name
         self._manas = manas
         self._graph = Neighbourhood(concepts=(), relations=())
+        self._round = 0
+        """Of the question that was asked last; what an earlier one finds is thrown away."""
 
     async def draw(self) -> None:
         manases = await self._site.faces.manases.list()
-        manas = next((each for each in manases if each.id == self._manas), None)
+        if self._manas not in {each.id for each in manases}:
+            self._manas = ""
         with ui.element("div").classes("u-note-filters").props('role=search aria-label="Concepts"'):
             search = ui.element("input").classes("u-input u-grow").props("type=search maxlength=200")
             search.props["placeholder"] = search.props["aria-label"] = "Look around a concept"
             search.props["defaultValue"] = self._name
-            search.on("keydown.enter", self._look_around, js_handler="(e) => emit(e.target.value)")
+            search.on(
+                "input",
+                self._look_around,
+                throttle=0.25,
+                leading_events=False,
+                js_handler="(e) => emit(e.target.value)",
+            )
             with (
                 ui.element("select")
                 .classes("u-select")
@@ -61,17 +62,28 @@ class GraphPage:
                 for value, shown in (("", "All notes"), *((each.id, each.name) for each in manases)):
                     option = TextElement(tag="option", text=shown)
                     option.props["value"] = value
-                    if manas is not None and value == manas.id:
+                    if value and value == self._manas:
                         option.props("selected")
+        self._place = ui.element("div").classes("u-stack u-graph-place")
+        await self._refresh()
+
+    async def _refresh(self) -> None:
+        self._round += 1
+        this_round = self._round
         knowledge = self._site.faces.knowledge
         if self._name:
-            self._graph = await knowledge.graph(self._name, hops=1, limit=MOST)
+            graph = await knowledge.graph(self._name, hops=1, limit=MOST)
         else:
-            self._graph = await knowledge.graph(manas_id=manas.id if manas is not None else None, limit=MOST)
-        if not self._graph.concepts:
-            self._draw_empty()
+            graph = await knowledge.graph(manas_id=self._manas or None, limit=MOST)
+        if this_round != self._round:
             return
-        self._draw_graph()
+        self._graph = graph
+        self._place.clear()
+        with self._place:
+            if self._graph.concepts:
+                self._draw_graph()
+            else:
+                self._draw_empty()
 
     def _draw_empty(self) -> None:
         if self._name:
@@ -107,11 +119,17 @@ class GraphPage:
             with ui.element("div").classes("u-row"):
                 self._zoom_button("Zoom in", "add", 1.4)
                 self._zoom_button("Zoom out", "remove", 1 / 1.4)
+                _icon_button("Fit all into the frame", "fit_screen", self._fit)
         with ui.element("div").classes("u-graph-area"):
             # Screen readers and keys have the list below, which says the same.
             self._chart = ui.echart(_options(self._graph, types), renderer="svg")
             self._chart.classes("u-graph").props("aria-hidden=true")
-            self._chart.on("chart:finished", js_handler=_LABELS_AGAIN % (self._chart.id, self._chart.id))
+            chart = f"getElement({self._chart.id}).chart"
+            self._chart.options["series"][0][":labelLayout"] = f"(one) => uniunGraph.label({chart}, one)"
+            self._chart.on(
+                "chart:finished",
+                js_handler=f"() => uniunGraph.finished(getHtmlElement({self._chart.id}), {chart})",
+            )
             # NiceGUI's own event for a point wants a value, which a node of a graph has not.
             self._chart.on("componentClick", self._clicked, ["data"])
             self._detail = ui.element("aside").classes("u-card u-stack u-graph-detail")
@@ -125,23 +143,12 @@ class GraphPage:
 
     def _zoom_button(self, label: str, icon: str, factor: float) -> None:
         def zoom() -> None:
-            # Without an origin ECharts computes with what is not a number.
-            middle = (
-                "originX: document.querySelector('.u-graph').clientWidth / 2, "
-                "originY: document.querySelector('.u-graph').clientHeight / 2"
-            )
-            self._chart.run_chart_method(
-                ":dispatchAction", f"{{type: 'graphRoam', seriesIndex: 0, zoom: {factor}, {middle}}}"
-            )
+            ui.run_javascript(f"uniunGraph.zoomBy(getElement({self._chart.id}).chart, {factor})")
 
-        with (
-            ui.element("button")
-            .classes("u-icon-button")
-            .props("type=button")
-            .on("click", zoom, args=[]) as made
-        ):
-            ui.icon(icon)
-        made.props["aria-label"] = made.props["title"] = label
+        _icon_button(label, icon, zoom)
+
+    def _fit(self) -> None:
+        ui.run_javascript(f"uniunGraph.fit(getElement({self._chart.id}).chart)")
 
     def _draw_list(self) -> None:
         with ui.element("table").classes("u-table"):
@@ -168,9 +175,12 @@ class GraphPage:
 
     # -- what the user does
 
-    def _look_around(self, event: GenericEventArguments) -> None:
-        name = str(event.args or "").strip()[:200]
-        ui.navigate.to(f"/notes/graph?{concept_query(name)}" if name else "/notes/graph")
+    async def _look_around(self, event: GenericEventArguments) -> None:
+        """As one types."""
+        self._name = str(event.args or "").strip()[:200]
+        query = concept_query(self._name) if self._name else f"manas={self._manas}" if self._manas else ""
+        ui.navigate.history.replace(f"/notes/graph?{query}" if query else "/notes/graph")
+        await self._refresh()
 
     def _use_manas(self, event: GenericEventArguments) -> None:
         ui.navigate.to(f"/notes/graph?manas={str(event.args or '')[:200]}" if event.args else "/notes/graph")
@@ -206,6 +216,14 @@ class GraphPage:
             )
 
 
+def _icon_button(label: str, icon: str, on_click: Callable[[], object]) -> None:
+    with (
+        ui.element("button").classes("u-icon-button").props("type=button").on("click", on_click, args=[])
+    ) as made:
+        ui.icon(icon)
+    made.props["aria-label"] = made.props["title"] = label
+
+
 def _draw_relations(relations: Sequence[Relation]) -> None:
     if not relations:
         return
@@ -228,6 +246,8 @@ def _options(graph: Neighbourhood, types: dict[str, str]) -> dict[str, Any]:
     edges_of = Counter(concept_id for one in graph.relations for concept_id in {one.source.id, one.target.id})
     largest = max(edges_of.values(), default=1)
     kinds = list(types)
+    # The largest first: their labels are placed first.
+    concepts = sorted(graph.concepts, key=lambda concept: -edges_of[concept.id])
     nodes = [
         {
             "id": concept.id,
@@ -235,7 +255,7 @@ def _options(graph: Neighbourhood, types: dict[str, str]) -> dict[str, Any]:
             "symbolSize": 10 + 30 * (edges_of[concept.id] / largest) ** 0.5,
             "category": kinds.index(concept.type) if concept.type in types else len(kinds) - 1,
         }
-        for concept in graph.concepts
+        for concept in concepts
     ]
     seen: dict[tuple[str, str], str] = {}
     for one in graph.relations:
@@ -274,8 +294,6 @@ def _options(graph: Neighbourhood, types: dict[str, str]) -> dict[str, Any]:
                     "width": 130,
                     "minMargin": 6,
                 },
-                # Of two labels that would overlap, that of the larger symbol stays.
-                "labelLayout": {"hideOverlap": True},
                 "lineStyle": {"color": "#8a9499", "opacity": 0.55, "width": 1, "curveness": 0.08},
                 "emphasis": {"focus": "adjacency", "label": {"show": True}, "edgeLabel": {"show": True}},
             }

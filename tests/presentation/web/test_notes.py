@@ -245,7 +245,7 @@ def test_more_than_a_usual_request_can_be_uploaded(desk: Desk) -> None:
 
 def test_the_picture_of_the_concepts_and_its_list(desk: Desk) -> None:
     page = desk.open("/notes/graph")
-    expect(page.get_by_text("2 concepts, 1 relations")).to_be_visible()
+    expect(page.get_by_text("2 concepts, 1 relation.")).to_be_visible()
     expect(page.locator(".u-graph svg")).to_be_visible()
     page.locator(".u-graph text", has_text="Willow").wait_for()
     page.get_by_text("The same as a list").click()
