@@ -77,6 +77,8 @@ if available():
         process = psutil.Process(pid_of(manager.uniun("background", "status")))
         assert process.pid != first
         manager.systemctl("disable", UNIT)
+        # Not booted with systemd, systemctl changes the links and does not tell the manager.
+        manager.systemctl("daemon-reload")
         assert "It does not start when you log in." in manager.uniun("background", "status")
         manager.systemctl("stop", UNIT)
         assert "running:   no. It was stopped." in manager.uniun("background", "status")
