@@ -236,6 +236,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
                 providers.Singleton(UploadFolder, settings.data_dir),
                 importer,
             ),
+            undo_import=providers.Factory(importing.UndoImportUseCase, note_repository, delete_note),
             samples=sample_folder(),
             manases=list_manases,
             embed=providers.Factory(embedding.EmbedNotesUseCase, vector_repository, embedding_worker),

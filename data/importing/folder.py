@@ -79,16 +79,24 @@ class FolderImporter:
         missing = _missing(known, found)
         moved = _moved(known, missing, current)
         work = [file for file in found.files if file.origin in current and _is_news(file, known, current)]
-        done = len(found.files) - len(work)
+        done, total = len(found.files) - len(work), len(found.files)
         counts = Counter(unchanged=len(current) - len(work))
+        there = {entry.content_hash for entry in origins.values()}
+        added: dict[str, str] = {}
         for batch in _batches(work):
+            taken = counts["created"] + counts["updated"]
 
-            def report(at: int, batch: Sequence[FoundFile] = batch, before: int = done) -> None:
-                progress(ImportProgress(done=before + at, total=len(found.files), path=batch[at - 1].origin))
+            def report(
+                at: int, batch: Sequence[FoundFile] = batch, before: int = done, taken: int = taken
+            ) -> None:
+                path = batch[at - 1].origin
+                progress(ImportProgress(done=before + at, total=total, path=path, taken=taken))
 
             read = await in_thread(lambda step, files=batch: self._read(files, problems, step), report)  # type: ignore[misc]
-            counts.update(await self._save(read, moved, problems))
+            counts.update(await self._save(read, moved, problems, added))
             done += len(batch)
+            taken = counts["created"] + counts["updated"]
+            progress(ImportProgress(done=done, total=total, path=batch[-1].origin, taken=taken))
         return ImportReport(
             created=counts["created"],
             updated=counts["updated"],
@@ -96,6 +104,8 @@ class FolderImporter:
             gone=len(missing) - len(moved),
             deleted=len(left_out),
             problems=tuple(problems),
+            copies=sum(content_hash in there for content_hash in added.values()),
+            added=added,
         )
 
     def _read(
@@ -111,14 +121,19 @@ class FolderImporter:
         return read
 
     async def _save(
-        self, files: Sequence[ReadFile], moved: Mapping[str, str], problems: list[ImportProblem]
+        self,
+        files: Sequence[ReadFile],
+        moved: Mapping[str, str],
+        problems: list[ImportProblem],
+        added: dict[str, str],
     ) -> Counter[str]:
-        """Returns how many files were `created`, `updated` and `unchanged`."""
+        """Returns how many files were `created`, `updated` and `unchanged`; new notes are entered in `added`."""
         earlier = await self._notes.by_origin(
             [moved.get(read.file.origin, read.file.origin) for read in files]
         )
         counts: Counter[str] = Counter()
         notes: list[Note] = []
+        new: dict[str, str] = {}
         now = self._identities.now()
         for read in files:
             old = earlier.get(moved.get(read.file.origin, read.file.origin))
@@ -137,9 +152,12 @@ class FolderImporter:
                 counts["unchanged"] += 1
                 continue
             counts["created" if old is None else "updated"] += 1
+            if old is None:
+                new[note.id] = note.content_hash
             notes.append(note)
         if notes:
             await self._notes.save(notes)
+            added.update(new)
             self._changes.announce([note.id for note in notes])
         return counts
 

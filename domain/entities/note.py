@@ -195,6 +195,10 @@ class ImportReport(Entity):
     deleted: int = 0
     """Files that were left out because their notes were deleted; they come back when they change."""
     problems: tuple[ImportProblem, ...] = ()
+    copies: int = 0
+    """Of those created: they say word for word what an imported note said already."""
+    added: dict[str, str] = Field(default_factory=dict)
+    """Id to content hash of the notes that were created."""
 
 
 class ImportProgress(Entity):
@@ -203,3 +207,13 @@ class ImportProgress(Entity):
     done: int
     total: int
     path: str
+    taken: int = 0
+    """Notes that were created or updated so far."""
+
+
+class UndoneImport(Entity):
+    """What became of the notes that an import had added."""
+
+    deleted: int
+    kept: int
+    """They were changed since."""

@@ -1,11 +1,13 @@
 """Folders of Markdown become notes."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
-from domain.entities.note import ImportProblem, ImportProgress, ImportReport
+from domain.entities.note import ImportProblem, ImportProgress, ImportReport, UndoneImport
 from domain.repositories.importer import Importer
+from domain.repositories.notes import NoteRepository
 from domain.repositories.uploads import UploadedFile, Uploads
+from domain.usecases.notes import DeleteNoteUseCase
 
 
 class ImportFolderUseCase:
@@ -59,6 +61,30 @@ class ImportUploadUseCase:
                     "gone": report.gone if unpacked.whole else 0,
                 }
             )
+
+
+class UndoImportUseCase:
+    """Deletes what an import has added, except what has been changed since."""
+
+    def __init__(self, notes: NoteRepository, delete: DeleteNoteUseCase) -> None:
+        self._notes = notes
+        self._delete = delete
+
+    async def __call__(
+        self,
+        added: Mapping[str, str],
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> UndoneImport:
+        """`added` is that of the report. Being cancelled keeps what is not deleted yet."""
+        deleted = 0
+        for at, (note_id, content_hash) in enumerate(added.items()):
+            progress(at, len(added))
+            for note in await self._notes.many([note_id]):
+                if note.content_hash == content_hash:
+                    await self._delete(note_id)
+                    deleted += 1
+        left = await self._notes.many(tuple(added))
+        return UndoneImport(deleted=deleted, kept=len(left))
 
 
 def _relative(problem: ImportProblem, folder: Path) -> ImportProblem:

@@ -55,6 +55,8 @@ def _tell(problems: "tuple[ImportProblem, ...] | list[ImportProblem]") -> None:
 
 def _summary(report: ImportReport) -> str:
     parts = [f"{report.created} new", f"{report.updated} changed", f"{report.unchanged} as before"]
+    if report.copies:
+        parts.append(f"{report.copies} of the new ones word for word like notes that you have")
     if report.gone:
         parts.append(f"{report.gone} gone, whose notes stay")
     if report.deleted:

@@ -1,6 +1,6 @@
 """Notes and sets of notes, for every face."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from domain.entities.note import (
@@ -12,10 +12,11 @@ from domain.entities.note import (
     NoteLine,
     SearchMode,
     SearchResult,
+    UndoneImport,
 )
 from domain.repositories.uploads import UploadedFile
 from domain.usecases.embedding import EmbedNotesUseCase
-from domain.usecases.importing import ImportFolderUseCase, ImportUploadUseCase
+from domain.usecases.importing import ImportFolderUseCase, ImportUploadUseCase, UndoImportUseCase
 from domain.usecases.manases import (
     ChangeManasUseCase,
     CreateManasUseCase,
@@ -54,6 +55,7 @@ class NotesController:
         search: SearchNotesUseCase,
         import_folder: ImportFolderUseCase,
         import_upload: ImportUploadUseCase,
+        undo_import: UndoImportUseCase,
         samples: Path,
         manases: ListManasesUseCase,
         embed: EmbedNotesUseCase,
@@ -70,6 +72,7 @@ class NotesController:
         self._search = search
         self._import = import_folder
         self._import_upload = import_upload
+        self._undo_import = undo_import
         self._samples = samples
         self._manases = manases
         self._embed = embed
@@ -181,6 +184,14 @@ class NotesController:
     ) -> ImportReport:
         """The notes that come with the program, to try it on."""
         return await self._import(self._samples, progress, deleted_too=True)
+
+    async def undo_import(
+        self,
+        added: Mapping[str, str],
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> UndoneImport:
+        """Deletes what an import has added, by its report, except what has been changed since."""
+        return await self._undo_import(added, progress)
 
     def watch_folder(self, folder: Path) -> AsyncIterator[ImportReport]:
         """And again after every change."""

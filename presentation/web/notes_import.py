@@ -7,12 +7,12 @@ from pathlib import Path
 from nicegui import ui
 from nicegui.events import MultiUploadEventArguments
 
-from domain.entities.note import ImportProblem, ImportProgress, ImportReport
+from domain.entities.note import ImportProblem, ImportProgress, ImportReport, UndoneImport
 from domain.errors import InvalidRequest
 from presentation.counting import counted
 from presentation.web.errands import Errand, Tell
 from presentation.web.notices import sentence, tell_error
-from presentation.web.parts import button, chip, link_button, main_button
+from presentation.web.parts import button, chip, confirm, link_button, main_button
 from presentation.web.shell import heading, plain
 from presentation.web.site import Site
 
@@ -28,7 +28,7 @@ _DROP = """
   <q-btn no-caps outline label="Choose files" type="button" @click="props.pickFiles"></q-btn></template>
   <span style="display: none"><q-uploader-add-trigger></q-uploader-add-trigger></span>
 </div>"""
-Import = Callable[[Callable[[ImportProgress], None]], Awaitable[ImportReport]]
+Import = Callable[[Callable[[ImportProgress], None]], Awaitable[ImportReport | UndoneImport]]
 
 
 async def page_import(site: Site) -> None:
@@ -44,7 +44,7 @@ def begin_import(site: Site, work: Import) -> None:
     if running is not None and running.running:
         raise InvalidRequest("An import is running. Wait for it, or cancel it.")
 
-    async def run(say: Tell) -> ImportReport:
+    async def run(say: Tell) -> ImportReport | UndoneImport:
         try:
             return await work(say)
         finally:
@@ -179,7 +179,7 @@ class ImportPage:
         step = errand.step
         with ui.element("section").classes("u-card u-stack"):
             with ui.element("h2"):
-                plain("Importing…")
+                plain("Deleting what was imported…" if isinstance(step, Undoing) else "Importing…")
             if isinstance(step, ImportProgress):
                 bar = ui.linear_progress(show_value=False)
                 count, path = plain("").classes("u-number"), plain("").classes("u-muted u-small u-ellipsis")
@@ -200,21 +200,67 @@ class ImportPage:
         if errand.cancelled:
             with ui.element("h2"):
                 plain("Cancelled")
-            plain("What was imported before stays. Importing again goes on from there.")
+            self._draw_cancelled(errand.step)
         elif errand.error is not None:
             with ui.element("h2"):
                 plain("Nothing more was imported")
             plain(sentence(errand.error)).classes("u-error")
         else:
             draw_report(errand.result)
+            if isinstance(errand.result, ImportReport) and errand.result.added:
+                self._draw_undo(errand.result)
+
+    def _draw_cancelled(self, step: object) -> None:
+        if isinstance(step, Undoing):
+            plain(f"{counted(step.done, 'note')} of {step.total:,} had been deleted; the others stay.")
+        else:
+            taken = step.taken if isinstance(step, ImportProgress) else 0
+            told = (
+                f"{counted(taken, 'note was', 'notes were')} imported before that"
+                if taken
+                else "Nothing was imported"
+            )
+            plain(f"{told}. Importing again goes on from there.")
+        link_button("See the notes", "/notes").classes("u-start")
+
+    def _draw_undo(self, report: ImportReport) -> None:
+        async def undo() -> None:
+            count = counted(len(report.added), "note")
+            if await confirm(
+                "Undo this import?",
+                f"The {count} that it added will be deleted, except what you have changed since. The files stay.",
+                "Delete them",
+            ):
+                self.begin(lambda tell: self._undo(report, tell))
+
+        button("Undo this import", icon="undo", on_click=undo).props("flat").classes("u-start")
+
+    async def _undo(self, report: ImportReport, tell: Tell) -> UndoneImport:
+        return await self._notes.undo_import(
+            report.added, lambda done, total: tell(Undoing(done=done, total=total, path=""))
+        )
 
     def _dismiss(self) -> None:
         self._site.errands.dismiss(KEY)
         self._look()
 
 
-def draw_report(report: ImportReport) -> None:
+class Undoing(ImportProgress):
+    """One step of taking an import back."""
+
+
+def draw_report(report: ImportReport | UndoneImport) -> None:
     """Counts, then every odd file by name."""
+    if isinstance(report, UndoneImport):
+        with ui.element("h2"):
+            plain("The import is undone")
+        kept = (
+            f" {counted(report.kept, 'was changed since, and stays', 'were changed since, and stay')}."
+            if report.kept
+            else ""
+        )
+        plain(f"{counted(report.deleted, 'note is', 'notes are')} deleted.{kept}")
+        return
     with ui.element("h2"):
         plain("Imported" if report.created or report.updated else "Nothing new")
     with ui.element("div").classes("u-row u-wrap"):
@@ -228,6 +274,12 @@ def draw_report(report: ImportReport) -> None:
             )
         if report.deleted:
             chip(f"{report.deleted:,} left out, because you deleted their notes")
+    if report.copies:
+        with ui.element("p").classes("u-banner u-warn"):
+            plain(
+                f"{report.copies:,} of the new notes {'is' if report.copies == 1 else 'are'} word for word like notes that "
+                "you have. The same folder from another place makes its notes twice."
+            )
     if not (report.created or report.updated or report.unchanged or report.deleted or report.problems):
         plain("There was no Markdown file.")
     if report.problems:

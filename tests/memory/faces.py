@@ -14,7 +14,7 @@ from data.note_changes import LocalNoteChanges
 from domain.errors import InvalidRequest
 from domain.usecases.embedding import EmbedNotesUseCase
 from domain.usecases.export import BackUpUseCase, ExportUseCase, RestoreUseCase
-from domain.usecases.importing import ImportFolderUseCase, ImportUploadUseCase
+from domain.usecases.importing import ImportFolderUseCase, ImportUploadUseCase, UndoImportUseCase
 from domain.usecases.manases import (
     ChangeManasUseCase,
     CreateManasUseCase,
@@ -123,6 +123,7 @@ class MemoryFaces:
             search=SearchNotesUseCase(notes, library.vectors, library.embedder),
             import_folder=ImportFolderUseCase(importer),
             import_upload=ImportUploadUseCase(UploadFolder(Path(tempfile.gettempdir())), importer),
+            undo_import=UndoImportUseCase(notes, DeleteNoteUseCase(notes, self.cards)),
             samples=sample_folder(),
             manases=ListManasesUseCase(library.manases),
             embed=EmbedNotesUseCase(

@@ -9,9 +9,11 @@ from data.importing.folder import BATCH_FILES, FolderImporter
 from data.importing.reading import MAX_FILE_BYTES
 from data.markdown.parser import MarkdownNoteParser
 from data.note_changes import LocalNoteChanges
-from domain.entities.note import ImportProgress, ImportReport, Note
+from domain.entities.note import ImportProgress, ImportReport, Note, UndoneImport
 from domain.errors import InvalidRequest
-from domain.usecases.notes import EditNoteUseCase
+from domain.usecases.importing import UndoImportUseCase
+from domain.usecases.notes import DeleteNoteUseCase, EditNoteUseCase
+from tests.memory.cards import MemoryCards
 from tests.memory.identity import CountingIdentities
 from tests.memory.notes import MemoryNotes
 from tests.vaults import make_vault, unprivileged
@@ -66,7 +68,7 @@ def test_a_vault_with_every_oddity(importing: Importing, open_path: Path) -> Non
     assert importing.notes.saves <= vault.imported / BATCH_FILES + 4
     last = importing.steps[-1]
     assert last.done == last.total
-    assert [step.done for step in importing.steps] == sorted({step.done for step in importing.steps})
+    assert [step.done for step in importing.steps] == sorted(step.done for step in importing.steps)
 
     assert importing.by_name("utf-16.md").title == "UTF-16 ü 日"
     assert importing.by_name("mark.md").title == "Marked"
@@ -269,6 +271,26 @@ def test_a_cancelled_import_keeps_what_it_has(importing: Importing, tmp_path: Pa
     kept = len(importing.notes.notes)
     assert kept == 200
     assert counts(importing.run(tmp_path)) == (150, 0, 200, 0)
+
+
+def test_the_same_from_another_folder_is_told_and_can_be_undone(importing: Importing, tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        for number in range(3):
+            (tmp_path / folder / f"{number}.md").write_text(f"# Note {number}\n\nText.")
+    (tmp_path / "two" / "more.md").write_text("Only here.")
+    assert importing.run(tmp_path / "one").copies == 0
+    again = importing.run(tmp_path / "two")
+    assert (again.created, again.copies, len(again.added)) == (4, 3, 4)
+    assert importing.steps[-1].taken == 4
+    changed = importing.by_name("two/2.md")
+    asyncio.run(importing.edit(changed.id, text="Mine now."))
+    undo = UndoImportUseCase(importing.notes, DeleteNoteUseCase(importing.notes, MemoryCards()))
+    assert asyncio.run(undo(again.added)) == UndoneImport(deleted=3, kept=1)
+    assert {(note.origin or "")[-9:] for note in importing.notes.notes.values()} == {
+        *(f"/one/{number}.md"[-9:] for number in range(3)),
+        "/two/2.md",
+    }
 
 
 @pytest.mark.parametrize("name", ["absent", "file.md", "nul\0byte"])

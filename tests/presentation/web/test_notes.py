@@ -295,4 +295,27 @@ def test_a_long_import_shows_how_far_it_is_and_can_be_cancelled(desk: Desk, tmp_
     assert cancel is not None
     cancel.click()
     expect(page.get_by_role("heading", name="Cancelled")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(re.compile(r"[1-9][\d,]* notes were imported before that"))).to_be_visible()
+    expect(page.get_by_role("link", name="See the notes")).to_be_visible()
     close(page)
+
+
+def test_what_an_import_made_twice_is_told_and_can_be_undone(desk: Desk, tmp_path: Path) -> None:
+    page = desk.open("/notes/import")
+    path = page.get_by_role("textbox", name="Path of the folder")
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        for name in ("Twice one", "Twice two"):
+            (tmp_path / folder / f"{name}.md").write_text(f"{name} is said twice.")
+        path.fill(str(tmp_path / folder))
+        path.press("Enter")
+        expect(page.get_by_text("2 new")).to_be_visible()
+        if folder == "here":
+            expect(page.get_by_text("word for word")).to_have_count(0)
+            close(page)
+    expect(page.get_by_text("2 of the new notes are word for word like notes that you have.")).to_be_visible()
+    page.get_by_role("button", name="Undo this import").click()
+    page.get_by_role("button", name="Delete them").click()
+    expect(page.get_by_text("2 notes are deleted.")).to_be_visible()
+    page.goto("/notes?q=Twice")
+    expect(page.get_by_role("list", name="Notes").locator(".u-note-row")).to_have_count(2)
