@@ -200,19 +200,29 @@ class Thread:
     def _asked(self, question: str) -> Element:
         with _article("You", "u-mine") as article:
             _bubble(question)
+            _buttons()
         return article
 
     def _growing(self, live: LiveAnswer) -> Element:
         with _article("Shiv", "u-answer u-growing") as article:
             thinking = _Thinking(live)
             text = LiveMarkdown(live.markdown.blocks)
-            _buttons()  # the room of those that come at its end
+            # The room of what comes at its end.
+            sources = ui.element("div").classes("u-given")
+            _buttons()
+
+        def given() -> None:
+            if sources.visible != (live.begun is not None and bool(live.begun.citations)):
+                sources.set_visibility(not sources.visible)
+                self._to_the_end(unless_away=True)
 
         def grown(first: int) -> None:
+            given()
             thinking.update()
             if first < len(live.markdown.blocks):
                 text.patch(first, live.markdown.blocks[first:])
 
+        given()
         self._unwatch = live.watch(grown)
         return article
 
@@ -274,15 +284,18 @@ def _thinking(text: str) -> None:
 
 def _source_cards(message: ChatMessage) -> None:
     """What it cites; folded away, what it was given besides."""
+    if not message.citations:
+        return
     named = cited(message.content, message.citations)
-    if named:
-        _cards("Sources", named, numbered=True)
     besides = [citation for citation in message.citations if citation not in named]
-    if besides:
-        with ui.element("details").classes("u-thinking"):
-            with ui.element("summary"):
-                plain("Looked at, not cited")
-            _cards("Looked at, not cited", besides, numbered=False)
+    with ui.element("div").classes("u-given"):
+        if named:
+            _cards("Sources", named, numbered=True)
+        if besides:
+            with ui.element("details").classes("u-thinking"):
+                with ui.element("summary"):
+                    plain("Looked at, not cited")
+                _cards("Looked at, not cited", besides, numbered=False)
 
 
 def _cards(label: str, citations: Sequence[Citation], *, numbered: bool) -> None:

@@ -329,3 +329,22 @@ def test_a_full_queue_is_told_and_the_question_is_kept(slow: Server, slow_desk: 
     banner.get_by_role("button", name="Try again").click()
     expect(page.locator(".u-answer .u-prose").last).to_have_text("Second.")
     expect(page.get_by_text("2 / 2")).to_be_visible()
+
+
+def test_nothing_moves_when_an_answer_ends(desk: Desk) -> None:
+    page = desk.open("/")
+    page.evaluate(
+        """() => {
+          window.tops = () => [...document.querySelectorAll('.u-message')].map((each) => [each.offsetTop, each.offsetHeight]);
+          const look = () => {
+            if (document.querySelector('.u-growing .u-prose')?.textContent) window.growing = window.tops();
+            requestAnimationFrame(look);
+          };
+          look();
+        }"""
+    )
+    ask(page, "Say: one two three four five six seven eight nine ten")
+    answer = page.get_by_role("article", name="Shiv").last
+    expect(answer.get_by_role("button", name="Answer again")).to_be_visible()
+    assert len(page.evaluate("window.growing")) == 2
+    assert page.evaluate("window.tops()") == page.evaluate("window.growing")
