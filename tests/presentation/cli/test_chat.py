@@ -174,7 +174,7 @@ def test_a_hindrance_is_told_once() -> None:
     coordinator = ScriptedCoordinator()
     out, err = chat("green tea?\nand tea?\n", coordinator, openers=fake_openers(coordinator, library=library))
     assert err == "uniun: the notes are searched by words alone: The index cannot be reached.\n"
-    assert "[1] Green tea" in out
+    assert "Looked at, not cited: Green tea" in out
 
 
 def test_options_that_exclude_each_other_and_conversations_that_are_not_there() -> None:
