@@ -125,14 +125,18 @@ class ComposerPanel:
         ui.navigate.history.replace(f"/notes/{self._note_id}?chat={conversation_id}")
 
     async def _put(self, *, replace: bool) -> None:
-        """The last answer into the note, at the cursor or in the place of what is selected."""
+        """The last answer into the note: in the place of what is selected, or at the cursor. Where that stands at the end,
+        or nowhere yet, it becomes a paragraph of its own."""
         standing = await self._field.current()
         start, end = standing.selection
         if replace and start == end:
             tell("Select the words in the note that the answer shall replace.")
             return
         draft = _draft(standing)
-        self._chat.draft = draft if replace else draft.model_copy(update={"selection": (end, end)})
+        if not replace:
+            within = standing.placed and standing.text[end:].strip()
+            draft = draft.model_copy(update={"selection": (end, end) if within else None})
+        self._chat.draft = draft
         new = self._chat.with_proposal()
         cursor = new.selection[1] if new.selection is not None else len(new.text)
         if not await self._field.apply(standing.serial, new.text, cursor):

@@ -19,7 +19,7 @@ export default {
         placeholder="Write in Markdown. [[Title]] links to another note, #word is a tag." :readonly="readonly"
         aria-autocomplete="list" :aria-controls="titles.length ? listId : null"
         :aria-activedescendant="titles.length ? listId + '-' + chosen : null"
-        v-model="text" @input="typed" @keydown="completing" @blur="close" @click="close" @scroll="close"></textarea>
+        v-model="text" @input="typed" @keydown="completing" @focus="placed = true" @blur="close" @click="close" @scroll="close"></textarea>
       <ul v-if="titles.length" :id="listId" class="u-titles" role="listbox" aria-label="Notes to link to" :style="place">
         <li v-for="(each, at) in titles" :id="listId + '-' + at" role="option" :aria-selected="at === chosen ? 'true' : 'false'"
           @mousedown.prevent="choose(at)" @mousemove="chosen = at">{{ each }}</li>
@@ -29,7 +29,7 @@ export default {
   props: { note: String, initialTitle: String, initialText: String, seen: String, limit: Number, readonly: Boolean },
   data() {
     return { title: this.initialTitle, text: this.initialText, base: this.seen, serial: 0, sent: 0, state: "saved", why: "",
-      titles: [], chosen: 0, place: {} };
+      titles: [], chosen: 0, place: {}, placed: false };
   },
   computed: {
     listId() {
@@ -223,7 +223,7 @@ export default {
       const count = (until) => Array.from(this.text.slice(0, until)).length;
       return {
         serial: this.serial, title: this.title, text: this.text,
-        start: count(area.selectionStart), end: count(area.selectionEnd),
+        start: count(area.selectionStart), end: count(area.selectionEnd), placed: this.placed,
       };
     },
     resend() {

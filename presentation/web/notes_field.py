@@ -28,9 +28,11 @@ class Edit:
 
 @dataclass(frozen=True)
 class Standing(Edit):
-    """The field at one moment; the selection is in characters of the text."""
+    """The field at one moment; the selection is in characters of the text, and means nothing unless the user has been in
+    it."""
 
     selection: tuple[int, int]
+    placed: bool
 
 
 class NoteField(Element, component="notes_field.js"):
@@ -114,7 +116,7 @@ class NoteField(Element, component="notes_field.js"):
         if edit is None:
             raise TimeoutError
         start, end = int(said["start"]), int(said["end"])
-        return Standing(edit.serial, edit.title, edit.text, (start, end))
+        return Standing(edit.serial, edit.title, edit.text, (start, end), placed=said.get("placed") is True)
 
     async def apply(self, serial: int, text: str, cursor: int) -> bool:
         """Puts this text in the place of the old one; false if something was typed after `serial`."""

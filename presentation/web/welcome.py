@@ -40,13 +40,17 @@ async def page_welcome(site: Site) -> None:
 async def greet(site: Site, place: ui.element) -> None:
     """In the empty chat of somebody who has just begun; nothing for everybody else."""
     if await is_new(site):
+        place.clear()  # what stands there for everybody else says much the same
         with place:
-            draw_welcome(site)
+            draw_welcome(site, title="Welcome")
 
 
-def draw_welcome(site: Site) -> None:
+def draw_welcome(site: Site, title: str = "") -> None:
     """For a page of its own, and for the chat while there is nothing yet."""
     with ui.element("div").classes("u-welcome"):
+        if title:
+            with ui.element("h2"):
+                plain(title)
         with ui.element("p").classes("u-welcome-lead"):
             plain(WHAT_IT_IS)
         _ModelCard(site)
@@ -145,7 +149,7 @@ class _Ways:
                     self._samples = button("Load them", on_click=self._import_samples)
                 with _way("chat_bubble_outline", "Just chat", "Ask anything. Notes can come later."):
                     button("Ask something", on_click=_to_composer)
-            self._state = ui.element("div").props("role=status")
+            self._state = ui.element("div").classes("u-stack").props("role=status")
         self._look()
         ui.timer(_LOOK_S, self._look)
 
@@ -153,6 +157,9 @@ class _Ways:
         told = str(self._folder.value or "").strip()
         if not told:
             self._folder.error = "Write where the folder is."
+            # What went wrong before is about another folder.
+            self._site.errands.dismiss(_IMPORT)
+            self._look()
             return
         self._folder.error = None
         notes = self._site.faces.notes
@@ -176,9 +183,12 @@ class _Ways:
     def _look(self) -> None:
         errand = self._site.errands.get(_IMPORT)
         seen = (errand.running, errand.version) if errand is not None else None
-        if errand is None or seen == self._drawn:
+        if seen == self._drawn:
             return
         self._drawn = seen
+        if errand is None:
+            self._state.clear()
+            return
         self._begin.set_enabled(not errand.running)
         self._samples.set_enabled(not errand.running)
         self._state.clear()

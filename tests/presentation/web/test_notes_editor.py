@@ -274,11 +274,17 @@ def test_the_chat_beside_it_knows_the_draft_and_writes_into_it(desk: Desk, serve
     expect(field(page)).to_have_value("Say it plainly. 😀 REPLACE ME please.")
     field(page).press("Control+End")
     page.get_by_role("button", name="Insert into note").click()
-    expect(field(page)).to_have_value(re.compile(r"please\.\s*Words of the model"))
+    expect(field(page)).to_have_value(re.compile(r"please\.\n\nWords of the model"))
     saved(page)
     assert "Words of the model" in text_of(server, note)
+    field(page).evaluate("(area) => area.setSelectionRange(4, 4)")
+    page.get_by_role("button", name="Insert into note").click()
+    expect(field(page)).to_have_value(re.compile(r"^Say Words of the model.*it plainly", re.DOTALL))
+    saved(page)
     page.reload()
     expect(page.get_by_role("log", name="Messages")).to_contain_text("Words of the model")
+    page.get_by_role("button", name="Insert into note").click()  # nobody has put the cursor anywhere
+    expect(field(page)).to_have_value(re.compile(r"\n\nWords of the model[^\n]*\n$"))
 
 
 def test_a_note_can_be_written_with_the_keyboard_alone(desk: Desk) -> None:

@@ -24,6 +24,9 @@ def test_the_first_minutes(server: Server, desk: Desk, tmp_path: Path) -> None:
     """One story, because each step leaves the next one less new."""
     page = desk.open("/")
     expect(page.get_by_text("private assistant over your own notes")).to_be_visible()
+    expect(page.get_by_text("Answers come from your notes")).to_have_count(0)  # which says the same
+    ways = page.locator(".u-way")
+    assert len({ways.nth(at).bounding_box()["y"] for at in range(3)}) == 1  # type: ignore[index]
     card = page.get_by_role("region", name="The model")
     expect(card).to_contain_text("Fetching: 30 MB of 100 MB")
     expect(card).to_contain_text("From: a wheel. Licence: Apache-2.0.")
@@ -49,6 +52,10 @@ def test_the_first_minutes(server: Server, desk: Desk, tmp_path: Path) -> None:
     folder.fill(str(tmp_path / "nowhere"))
     folder.press("Enter")
     expect(page.locator(".u-banner.u-bad")).to_contain_text("nowhere")
+    folder.fill("")
+    folder.press("Enter")
+    expect(page.get_by_text("Write where the folder is.")).to_be_visible()
+    expect(page.locator(".u-banner.u-bad")).to_have_count(0)
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "Bees.md").write_text("Bees fly at 12 degrees.")
     folder.fill(str(tmp_path / "vault"))
