@@ -11,6 +11,7 @@ from domain.entities.archive import ExportReport
 from domain.entities.background import BackgroundStatus, ServiceChange
 from domain.entities.health import Finding
 from domain.errors import UniunError
+from presentation.counting import counted
 from presentation.web.errands import Errand, Errands, Tell
 from presentation.web.gana_words import run_words
 from presentation.web.notices import sentence, tell_error
@@ -137,8 +138,8 @@ def _draw_backup(result: tuple[Path, int]) -> None:
 
 def _export_words(report: ExportReport) -> str:
     return (
-        f"Exported: {report.notes} notes, {report.conversations} conversations, {report.cards} cards, "
-        f"{report.ganas} Ganas."
+        f"Exported: {counted(report.notes, 'note')}, {counted(report.conversations, 'conversation')}, "
+        f"{counted(report.cards, 'card')}, {counted(report.ganas, 'Gana')}."
     )
 
 
