@@ -84,7 +84,10 @@ def fast_container(folder: Path, beat: Callable[[], None]) -> DeclarativeContain
     container.embedder.override(providers.Object(WordEmbedder()))
     container.embedding_worker.override(
         providers.Singleton(
-            EmbeddingWorker, container.vector_repository, providers.Object(nullcontext(WordEmbedder()))
+            EmbeddingWorker,
+            container.vector_repository,
+            providers.Object(nullcontext(WordEmbedder())),
+            container.work_claims,
         )
     )
     return container
