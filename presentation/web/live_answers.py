@@ -156,7 +156,7 @@ class LiveAnswers:
                         self._changes.tell("conversations")
                     pusher.changed()
         except UniunError as error:
-            answer.error = str(error)
+            answer.error = sentence(error)
         except Exception as error:  # noqa: BLE001 - whatever ends it, the tabs must learn that it has ended
             answer.error = sentence(error)
         finally:

@@ -57,7 +57,7 @@ def draw_adding(site: Site) -> None:
                     str(own.value or "").strip(), Path(str(path.value or "").strip())
                 )
             except UniunError as error:
-                path.error = str(error)
+                path.error = sentence(error)
                 return
             tell(f"{model.name} can be used now.")
             site.changes.tell("models")

@@ -8,6 +8,7 @@ from nicegui import ui
 from domain.entities.knowledge import NoteReading
 from domain.errors import JobCancelled, UniunError
 from presentation.web.notices import sentence
+from presentation.web.page_words import page_words
 from presentation.web.parts import button
 from presentation.web.shell import plain
 from presentation.web.site import Site
@@ -115,7 +116,7 @@ def reading_words(reading: NoteReading, hindrance: str | None = None) -> str:
         case "reading":
             return f"Being read now… {reading.tokens} tokens" if reading.tokens else "Being read now…"
         case "failed":
-            return f"Could not be read: {reading.error or 'the model gave no usable answer.'}"
+            return f"Could not be read: {page_words(reading.error or 'the model gave no usable answer.')}"
     if reading.position is not None:
         about = f", about {max(1, round(reading.estimated_start_s))} s" if reading.estimated_start_s else ""
         return f"Waiting to be read: place {reading.position} in the queue{about}"
