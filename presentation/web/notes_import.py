@@ -173,7 +173,13 @@ class ImportPage:
             else:
                 with ui.element("section").classes("u-card u-stack"):
                     self._draw_end(errand)
-                    button("Close", on_click=self._dismiss).classes("u-start")
+                    report = errand.result if isinstance(errand.result, ImportReport) else None
+                    with ui.element("div").classes("u-row u-wrap"):
+                        if errand.cancelled or (report is not None and (report.created or report.updated)):
+                            link_button("See the notes", "/notes")
+                        button("Close", on_click=self._dismiss)
+                        if report is not None and report.added:
+                            self._draw_undo(report)
 
     def _draw_progress(self, errand: Errand) -> None:
         step = errand.step
@@ -207,8 +213,6 @@ class ImportPage:
             plain(sentence(errand.error)).classes("u-error")
         else:
             draw_report(errand.result)
-            if isinstance(errand.result, ImportReport) and errand.result.added:
-                self._draw_undo(errand.result)
 
     def _draw_cancelled(self, step: object) -> None:
         if isinstance(step, Undoing):
@@ -221,7 +225,6 @@ class ImportPage:
                 else "Nothing was imported"
             )
             plain(f"{told}. Importing again goes on from there.")
-        link_button("See the notes", "/notes").classes("u-start")
 
     def _draw_undo(self, report: ImportReport) -> None:
         async def undo() -> None:
@@ -233,7 +236,7 @@ class ImportPage:
             ):
                 self.begin(lambda tell: self._undo(report, tell))
 
-        button("Undo this import", icon="undo", on_click=undo).props("flat").classes("u-start")
+        button("Undo this import", icon="undo", on_click=undo).props("flat")
 
     async def _undo(self, report: ImportReport, tell: Tell) -> UndoneImport:
         return await self._notes.undo_import(
@@ -277,8 +280,8 @@ def draw_report(report: ImportReport | UndoneImport) -> None:
     if report.copies:
         with ui.element("p").classes("u-banner u-warn"):
             plain(
-                f"{report.copies:,} of the new notes {'is' if report.copies == 1 else 'are'} word for word like notes that "
-                "you have. The same folder from another place makes its notes twice."
+                f"{report.copies:,} of the new notes {'is' if report.copies == 1 else 'are'} word for word like "
+                f"{'one' if report.copies == 1 else 'notes'} that you have. The same folder from another place makes its notes twice."
             )
     if not (report.created or report.updated or report.unchanged or report.deleted or report.problems):
         plain("There was no Markdown file.")
@@ -291,8 +294,6 @@ def draw_report(report: ImportReport | UndoneImport) -> None:
             if len(report.problems) > _MOST_PROBLEMS:
                 with ui.element("li").classes("u-muted"):
                     plain(f"and {len(report.problems) - _MOST_PROBLEMS:,} more")
-    if report.created or report.updated:
-        link_button("See the notes", "/notes").classes("u-start")
 
 
 def _draw_problem(problem: ImportProblem) -> None:

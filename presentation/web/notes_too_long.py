@@ -45,7 +45,7 @@ class TooLong:
                 button("Put the edited file in its place", icon="upload", on_click=self._pick).props("flat")
                 with ui.element("span").classes("u-row u-small").props("role=status") as self._busy:
                     ui.spinner(size="18px")
-                    plain("Sending the file…")
+                    self._doing = plain("")
         self._busy.set_visibility(False)
         self._upload = ui.upload(
             auto_upload=True,
@@ -59,7 +59,7 @@ class TooLong:
             ),
         ).props('accept=".md,.markdown"')
         self._upload.classes("u-upload-unseen")
-        self._upload.on("uploading", lambda: self._busy.set_visibility(True), args=[])
+        self._upload.on("uploading", lambda: self._do("Sending the file…"), args=[])
         self._upload.on("failed", self._not_sent, args=[])
         self._upload.on("finish", js_handler=f"() => runMethod({self._upload.id}, 'reset', [])")
 
@@ -70,6 +70,10 @@ class TooLong:
         _, document, self._seen = await self._notes.begin_edit(self._note.id)
         name = re.sub(r"[^\w -]+", "", self._note.title).strip()[:80] or "note"
         ui.download.content(document, f"{name}.md", "text/markdown")
+
+    def _do(self, what: str) -> None:
+        self._doing.text = what
+        self._busy.set_visibility(True)
 
     def _not_sent(self) -> None:
         self._busy.set_visibility(False)
@@ -90,6 +94,7 @@ class TooLong:
             raise InvalidRequest("The file was not taken: it is no text in UTF-8.") from None
         title, characters = await asyncio.to_thread(self._notes.preview_edit, document)
         _, old, now = await self._notes.begin_edit(self._note.id)
+        self._busy.set_visibility(False)
         if not await confirm(
             "Put the file in this note's place?",
             f"The note “{self._note.title[:100]}” with {len(self._note.text):,} characters becomes “{title[:100]}” with "
@@ -97,7 +102,7 @@ class TooLong:
             "Replace the note",
         ):
             return
-        self._busy.set_visibility(True)
+        self._do("Putting it in the note's place…")
         note = await self._notes.finish_edit(self._note.id, document, self._seen or self._note.content_hash)
         before = Before(self._note.title, len(self._note.text), old, note.content_hash)
         if note.content_hash != now:
@@ -117,7 +122,7 @@ class ReplacedBanner:
         self._changes = site.changes
         self._note = note
         self._before = before
-        with ui.element("div").classes("u-banner u-row u-wrap u-spread").props("role=status") as self._box:
+        with ui.element("div").classes("u-banner u-row u-wrap u-too-long").props("role=status") as self._box:
             with ui.element("p").classes("u-grow"):
                 plain(
                     f"The file has taken the note's place. Before, it was “{before.title[:100]}” with "
