@@ -348,3 +348,16 @@ def test_nothing_moves_when_an_answer_ends(desk: Desk) -> None:
     expect(answer.get_by_role("button", name="Answer again")).to_be_visible()
     assert len(page.evaluate("window.growing")) == 2
     assert page.evaluate("window.tops()") == page.evaluate("window.growing")
+
+
+def test_while_an_answer_comes_enter_says_when_to_send_and_the_status_follows(desk: Desk) -> None:
+    page = desk.open("/")
+    ask(page, f"Say: {COUNTED * 40}")
+    status = page.locator("[role=status].u-hidden")
+    expect(status).to_have_text("Shiv is writing the answer")
+    ask(page, "The next one")
+    expect(page.get_by_role("alert")).to_contain_text("Send this when it has ended")
+    page.get_by_role("button", name="Stop the answer").click()
+    expect(status).to_contain_text("Shiv: ")
+    expect(page.get_by_role("alert").filter(has_text="Send this")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Message")).to_have_value("The next one")

@@ -98,6 +98,15 @@ def test_copies_of_everything(server: Server, desk: Desk, tmp_path: Path) -> Non
     expect(page.locator(".u-banner.u-bad")).to_contain_text(str(tmp_path / "out"))
 
 
+def test_equal_notices_carry_no_red_figure(desk: Desk) -> None:
+    page = desk.open("/settings")
+    desk.context.grant_permissions(["clipboard-write"])
+    for _ in range(2):
+        page.get_by_role("button", name="Copy the path").click()
+    expect(page.locator(".q-notification")).to_have_count(2)
+    expect(page.locator(".q-notification__badge")).to_have_count(0)
+
+
 def test_keys_for_other_programs(desk: Desk) -> None:
     page = desk.open("/settings")
     card = page.get_by_role("region", name="Keys for other programs")
