@@ -18,6 +18,16 @@ _PLACES = 8
 # More than any score of the words: both bm25 and ts_rank divide by the length of the text, so that a long note's title
 # would count for nothing.
 _TITLE_FITS = 1_000.0
+_CALLED = "(SELECT note.number FROM note_name JOIN note ON note.id = note_name.note_id WHERE note_name.key = :called)"
+_SQLITE = (
+    f"SELECT rowid, :more + (rowid IN {_CALLED}) * :more - bm25(note_search, 10.0, 5.0, 1.0) AS score "
+    "FROM note_search WHERE note_search MATCH :query {scope} ORDER BY score DESC, rowid DESC LIMIT :limit"
+)
+_POSTGRES = (
+    f"SELECT number, CAST(:more AS float) * (1 + CAST(number IN {_CALLED} AS int)) "
+    "+ ts_rank(document, CAST(:query AS tsquery), 1) AS score FROM note_search "
+    "WHERE document @@ CAST(:query AS tsquery) {scope} ORDER BY score DESC, number DESC LIMIT :limit"
+)
 _OF_MANAS = (
     "AND EXISTS (SELECT 1 FROM note JOIN manas_note ON manas_note.note_id = note.id "
     "WHERE note.number = {number} AND manas_note.manas_id = :manas) "
@@ -72,38 +82,25 @@ def matches(
     scope = "" if manas_id is None else _OF_MANAS
     if tag is not None:
         scope += _TAGGED.replace("{length}", str(len(nested)))
-    named = "SELECT note.number FROM note_name JOIN note ON note.id = note_name.note_id WHERE note_name.key = :called"
+    values = {"called": called, "manas": manas_id, "tag": tag, "nested": nested, "limit": limit}
     if is_sqlite(session):
         query = " AND ".join(f'"{word}"{"*" if beginning else ""}' for word, beginning in wanted)
-        titles = f"title : ({query})"
-        statement = (
-            f"SELECT rowid, (rowid IN ({named})) * :much + "
-            "(rowid IN (SELECT rowid FROM note_search WHERE note_search MATCH :titles)) * :much "
-            "- bm25(note_search, 10.0, 5.0, 1.0) AS score FROM note_search WHERE note_search MATCH :query "
-            f"{scope.format(number='note_search.rowid')} ORDER BY score DESC, rowid DESC LIMIT :limit"
-        )
+        in_titles = f"title : ({query})"
+        statement = _SQLITE.format(scope=scope.format(number="note_search.rowid"))
     else:
         query = " & ".join(f"'{word}'{':*' if beginning else ''}" for word, beginning in wanted)
-        titles = " & ".join(f"'{word}':{'*' if beginning else ''}A" for word, beginning in wanted)
-        statement = (
-            f"SELECT number, CAST(number IN ({named}) AS int) * :much "
-            "+ CAST(document @@ CAST(:titles AS tsquery) AS int) * :much "
-            "+ ts_rank(document, CAST(:query AS tsquery), 1) AS score FROM note_search "
-            f"WHERE document @@ CAST(:query AS tsquery) {scope.format(number='note_search.number')} "
-            "ORDER BY score DESC, number DESC LIMIT :limit"
-        )
-    values = {
-        "query": query,
-        "titles": titles,
-        "called": called,
-        "much": _TITLE_FITS,
-        "manas": manas_id,
-        "tag": tag,
-        "nested": nested,
-        "limit": limit,
-    }
-    found = session.connection().execute(text(statement), values)
-    return [(int(number), float(score)) for number, score in found]
+        in_titles = " & ".join(f"'{word}':{'*' if beginning else ''}A" for word, beginning in wanted)
+        statement = _POSTGRES.format(scope=scope.format(number="note_search.number"))
+
+    def ranked(query: str, more: float) -> list[tuple[int, float]]:
+        found = session.connection().execute(text(statement), {**values, "query": query, "more": more})
+        return [(int(number), float(score)) for number, score in found]
+
+    found = ranked(in_titles, _TITLE_FITS)
+    if len(found) < limit:
+        known = {number for number, _ in found}
+        found += [one for one in ranked(query, 0.0) if one[0] not in known][: limit - len(found)]
+    return found
 
 
 def _columns(note: Note) -> dict[str, Iterable[str]]:
