@@ -4,10 +4,15 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from data.clock import SystemClock
 from data.models.store import FileModelStore
 from domain.entities.models import InstalledModel
+
+# How fast a machine is, and what else it does meanwhile, says nothing about what is tested.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 TEST_STORE = Path(__file__).resolve().parents[1] / "build" / "test-store"
 

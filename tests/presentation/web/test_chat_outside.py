@@ -1,6 +1,7 @@
 """What another program writes into a conversation appears on the page that shows it, without a reload."""
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -102,6 +103,7 @@ def test_who_reads_further_up_is_not_pulled_down_by_what_grows(desk: Desk, serve
 
 def test_beside_a_note_it_appears_too(desk: Desk, server: Server) -> None:
     page = desk.open("/notes/find?name=Sourdough")
+    page.wait_for_url(re.compile(r"/notes/(?!find)"))
     page.goto(f"{page.url}?chat=talk-bread")
     page.get_by_role("button", name="Chat", exact=True).click()
     answer = page.get_by_role("article", name="Shiv").last
