@@ -40,7 +40,7 @@ class NoteAbout:
         self._saver = saver
         self._field = field
         note = saver.note
-        self._shown_tags: list[tuple[str, bool]] | None = None
+        self._seen: dict[str, object] = {}
         with _section("Tags"):
             self._tags = ui.element("ul").classes("u-chips")
             self._add = (
@@ -71,7 +71,7 @@ class NoteAbout:
             self._dates = plain("")
 
     async def refresh(self) -> None:
-        """Reads and draws everything again."""
+        """Reads everything, and draws what is another than before."""
         note_id = self._saver.note.id
         details = await self._site.faces.notes.show(note_id)
         manases = self._site.faces.manases
@@ -85,14 +85,19 @@ class NoteAbout:
             f"{_SOURCES[note.source]}{origin}. Begun {day(note.created_at)}, changed {day(note.changed_at)}."
         )
 
+    def _is_new(self, part: str, seen: object) -> bool:
+        """What is drawn as it is stays: the pointer may be on it, or a key about to be pressed."""
+        if part in self._seen and self._seen[part] == seen:
+            return False
+        self._seen[part] = seen
+        return True
+
     # -- tags
 
     def _draw_tags(self) -> None:
         own = self._site.faces.notes.own_tags(self._saver.note)
-        tags = [(tag, tag in own) for tag in self._saver.note.tags]
-        if tags == self._shown_tags:
-            return  # what is under the pointer stays there
-        self._shown_tags = tags
+        if not self._is_new("tags", [(tag, tag in own) for tag in self._saver.note.tags]):
+            return
         self._tags.clear()
         with self._tags:
             for tag in self._saver.note.tags[:_MOST]:
@@ -130,6 +135,8 @@ class NoteAbout:
     # -- the graph
 
     def _draw_concepts(self, details: NoteDetails) -> None:
+        if not self._is_new("concepts", (details.summary, details.concepts)):
+            return
         self._summary.clear()
         self._summary.set_visibility(bool(details.summary))
         with self._summary:
@@ -146,6 +153,12 @@ class NoteAbout:
         made.props["title"] = f"{concept.type}; {counted(concept.note_count, 'note names', 'notes name')} it"
 
     def _draw_links(self, links: tuple[Link, ...], backlinks: tuple[NoteLine, ...]) -> None:
+        if self._is_new("links", links):
+            self._draw_links_to(links)
+        if self._is_new("backlinks", backlinks):
+            self._draw_linked_from(backlinks)
+
+    def _draw_links_to(self, links: tuple[Link, ...]) -> None:
         self._links.clear()
         with self._links:
             for one in links[:_MOST]:
@@ -156,6 +169,8 @@ class NoteAbout:
                         link(one.target, f"{FIND}{_quoted(one.target)}").classes("u-muted")
                         chip("not written yet")
             _more(len(links), "none; write [[Title]] in the text")
+
+    def _draw_linked_from(self, backlinks: tuple[NoteLine, ...]) -> None:
         self._backlinks.clear()
         with self._backlinks:
             for line in backlinks[:_MOST]:
@@ -166,6 +181,8 @@ class NoteAbout:
     # -- sets
 
     def _draw_manases(self, manases: tuple[Manas, ...], of_note: set[str]) -> None:
+        if not self._is_new("manases", [(manas.id, manas.name, manas.id in of_note) for manas in manases]):
+            return
         self._manases.clear()
         with self._manases:
             for manas in manases:
@@ -186,6 +203,7 @@ class NoteAbout:
             try:
                 await deed(manas.id, [self._saver.note.id])
             except UniunError as error:
+                self._seen.pop("manases", None)  # the box shows what did not happen
                 with client:
                     tell_error(error)
             else:

@@ -331,8 +331,9 @@ def test_a_full_queue_is_told_and_the_question_is_kept(slow: Server, slow_desk: 
     expect(page.get_by_text("2 / 2")).to_be_visible()
 
 
-def test_nothing_moves_when_an_answer_ends(desk: Desk) -> None:
-    page = desk.open("/")
+def test_nothing_moves_when_an_answer_ends(slow_desk: Desk) -> None:
+    """Slow, so that a busy browser sees the answer grow, too."""
+    page = slow_desk.open("/")
     page.evaluate(
         """() => {
           window.tops = () => [...document.querySelectorAll('.u-message')].map((each) => [each.offsetTop, each.offsetHeight]);

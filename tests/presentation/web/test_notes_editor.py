@@ -220,6 +220,25 @@ def test_tags_links_and_manases_beside_the_note(desk: Desk, server: Server) -> N
     expect(about.get_by_role("link", name="Linked", exact=True)).to_be_visible()
 
 
+def test_what_stands_beside_a_note_is_not_drawn_anew_for_nothing(desk: Desk, server: Server) -> None:
+    note = make(server, "See [[Rye bread]] and [[Unwritten]]. #inside", title="Quiet")
+    page = desk.open(f"/notes/{note}")
+    about = page.get_by_role("complementary", name="About this note")
+    expect(about.get_by_role("checkbox", name="Garden")).to_be_visible()
+    rows = about.locator("section li")
+    rows.evaluate_all("(rows) => rows.forEach((row) => { row.dataset.kept = 'yes' })")
+    field(page).press("End")
+    field(page).press_sequentially(" More.")
+    saved(page)
+    add = about.get_by_role("textbox", name="Add a tag")
+    add.fill("later")
+    add.press("Enter")
+    expect(about.get_by_role("link", name="#later")).to_be_visible()
+    tags = about.locator("section").filter(has=page.get_by_role("heading", name="Tags"))
+    fresh = about.locator("section li:not([data-kept])")
+    assert fresh.count() == tags.locator("li:not([data-kept])").count() > 0
+
+
 def test_an_open_note_is_looked_at_and_its_reading_is_told(desk: Desk, server: Server) -> None:
     note = make(server, "The mill stands by the river.")
     page = desk.open(f"/notes/{note}")
