@@ -19,6 +19,9 @@ from domain.usecases.tool_calls import MISTRAL
 
 _SEAM = "\ufdd0"
 """A Unicode noncharacter: never in real text, so it can mark where tokens must not form."""
+_NO_THINKING = {"enable_thinking": False, "thinking": False}
+"""The first is what the templates of Qwen3, SmolLM3, GLM and most others ask for, the second those of Granite and DeepSeek.
+Not given where thinking is allowed: there the template's own default holds."""
 _MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 
 
@@ -43,8 +46,11 @@ class ChatTemplate:
         )
         self._compiled: jinja2.Template | None = None
 
-    def parts(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[str]:
-        """The prompt, to be tokenized part by part. Raises `InvalidRequest` when there is no template or the template refuses the messages."""
+    def parts(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, thinking: bool = True
+    ) -> list[str]:
+        """The prompt, to be tokenized part by part; without `thinking` one that asks for the answer at once, if the
+        template can. Raises `InvalidRequest` when there is no template or the template refuses the messages."""
         source = self._vocabulary.template
         if source is None:
             raise InvalidRequest(
@@ -60,12 +66,14 @@ class ChatTemplate:
                 eos_token=self._vocabulary.eos_text,
                 tools=[self._tool(tool) for tool in tools] or None,
                 documents=None,
+                **({} if thinking else _NO_THINKING),
             )
             text.encode()  # a template can render half a character, which no tokenizer takes
         except Exception as error:  # a template is a program from a file and can raise anything
             reason = str(error) or type(error).__name__
             raise InvalidRequest(f"The model's chat template refuses these messages: {reason}") from error
-        return text.split(_SEAM)
+        parts = text.split(_SEAM)
+        return parts if thinking or not opens_thought(parts) else without_thought(parts)
 
     def _message(self, message: Message) -> dict[str, Any]:
         """As templates expect it: arguments are objects there, not text."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from data.clock import Clock
 from data.inference.backend import Backend, Interrupted
-from data.inference.chat_template import ChatTemplate, opens_thought, with_bos, without_thought
+from data.inference.chat_template import ChatTemplate, opens_thought, with_bos
 from data.inference.constraint import Grammars
 from data.inference.kv_cache import KvCache, Slot
 from data.inference.options import EngineOptions
@@ -143,13 +143,12 @@ class TokenLoop:
             tools = () if job.tooling is None else job.tooling.tools
             if tools:
                 require_tools(vocabulary.template)
-            parts, specials = self._template.parts(job.messages, tools), True
-            if opens_thought(parts):
-                # A grammar that begins with the answer leaves no room for thinking.
-                if job.json_schema is not None or (job.tooling is not None and job.tooling.must_call):
-                    parts = without_thought(parts)
-                else:
-                    begun = OPEN
+            # A grammar that begins with the answer leaves no room for thinking.
+            at_once = job.json_schema is not None or (job.tooling is not None and job.tooling.must_call)
+            thinking = job.thinking and not at_once
+            parts, specials = self._template.parts(job.messages, tools, thinking=thinking), True
+            if thinking and opens_thought(parts):
+                begun = OPEN
         self._refuse_too_long(parts)
         prompt = [token for part in parts for token in vocabulary.encode(part, specials)]
         prompt = with_bos(prompt, vocabulary)

@@ -433,4 +433,5 @@ def _runner_job(job: Job, request: GenerationRequest) -> RunnerJob:
         stop=request.stop,
         json_schema=request.json_schema,
         tooling=request.tooling,
+        thinking=request.thinking,
     )

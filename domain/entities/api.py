@@ -67,6 +67,7 @@ class ApiJob(Entity):
     stop: tuple[str, ...] = ()
     json_schema: dict[str, Any] | None = None
     tooling: Tooling | None = None
+    thinking: bool = True
     urgency: Urgency = Urgency()
     keep_alive_s: float | None = None
 

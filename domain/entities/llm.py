@@ -93,6 +93,9 @@ class GenerationRequest(Entity):
     stop: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(default=(), max_length=16)
     json_schema: dict[str, Any] | None = None
     tooling: Tooling | None = None
+    thinking: bool = True
+    """Whether a model that thinks before it answers may, where its chat template leaves the choice. With a schema it
+    cannot: the answer begins at once."""
     deadline: datetime | None = None
     """Aware time by which the job should have started; once past, it ranks above the fair pool."""
     foreground_hint: bool = False

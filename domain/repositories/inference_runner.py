@@ -38,6 +38,7 @@ class RunnerJob(Entity):
     tooling: Tooling | None = None
     """Rendered by the model's own chat template. Calls come in its text, in a form that `domain.usecases.tool_calls`
     reads, and only with arguments that the tool's schema allows."""
+    thinking: bool = True
 
 
 class RunnerProgress(Entity):

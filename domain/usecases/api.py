@@ -43,6 +43,7 @@ class SubmitApiJobUseCase:
                 stop=job.stop,
                 json_schema=job.json_schema,
                 tooling=job.tooling,
+                thinking=job.thinking,
                 deadline=job.urgency.deadline,
                 keep_alive_s=job.keep_alive_s,
                 **where.model_dump(),

@@ -170,10 +170,7 @@ class Answer:
         async for event in self._job.events():
             if not isinstance(event, TextDelta):
                 if isinstance(event, Finished) and event.result.finish_reason == "length":
-                    tokens = event.result.usage.completion_tokens
-                    self._cut = (
-                        f"It had {tokens} tokens, the most that one answer may have. Ask for the rest."
-                    )
+                    self._cut = _cut_words(event.result.usage.completion_tokens, self._fold)
                 yield event
                 continue
             said, thought = self._fold.feed(event.text)
@@ -337,3 +334,10 @@ def cited(answer: str, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
     """Those that the answer refers to. From the others it may have been written too, but it does not say so."""
     numbers = {int(number) for group in _CITED.findall(answer) for number in group.split(",")}
     return tuple(citation for citation in citations if citation.number in numbers)
+
+
+def _cut_words(tokens: int, fold: ThinkingFold) -> str:
+    most = f"{tokens} tokens, the most that one answer may have"
+    if fold.thinking and not fold.answer.strip():
+        return f"The model thought for {most}, and came to no answer. Ask for less at once, or use another model."
+    return f"It had {most}. Ask for the rest."

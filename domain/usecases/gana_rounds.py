@@ -57,6 +57,7 @@ class GanaJobs:
             model=model,
             sampling=WARMTH,
             max_tokens=max_tokens,
+            thinking=False,  # which has no end that fits in so many tokens
             deadline=self.deadline,
             json_schema=json_schema,
         )

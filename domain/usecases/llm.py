@@ -24,9 +24,18 @@ from domain.usecases.schema_limits import check_schemas
 HISTORY_SHARE = 0.7
 """Of the context; the rest is for the answer, and for what the estimate of tokens gets wrong."""
 ANSWER_SHARE = 0.25
-LONGEST_ANSWER_TOKENS = 1024
+"""Of a small context."""
+PLAIN_ANSWER_TOKENS = 1024
+LONGEST_ANSWER_TOKENS = 4096
+"""With a large context, where a model may think for a while before it answers."""
 UNKNOWN_CONTEXT_TOKENS = 2048
 """Assumed when a model does not say how long its context is."""
+
+
+def answer_tokens(context_tokens: int) -> int:
+    """How long a chat answer may be."""
+    plain = min(PLAIN_ANSWER_TOKENS, int(context_tokens * ANSWER_SHARE))
+    return max(1, plain, min(LONGEST_ANSWER_TOKENS, context_tokens // 10))
 
 
 class SendChatStreamUseCase:
@@ -58,7 +67,7 @@ class SendChatStreamUseCase:
             model=name,
             messages=trim_history(messages, int(context * HISTORY_SHARE)),
             sampling=sampling or Sampling(),
-            max_tokens=max_tokens or min(LONGEST_ANSWER_TOKENS, max(1, int(context * ANSWER_SHARE))),
+            max_tokens=max_tokens or answer_tokens(context),
         )
         return self._coordinator.submit(request)
 

@@ -120,6 +120,7 @@ class NatarajGenerator:
             model=model.name,
             sampling=WARMTH,
             max_tokens=CARD_TOKENS,
+            thinking=False,  # it would take all of them
             stop=prompt.MARKS,
             on_event=on_event,
         )

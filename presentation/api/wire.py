@@ -133,6 +133,13 @@ class GenerationIn(Wire):
         }
 
 
+class TemplateWords(Wire):
+    """What llama.cpp's server and vLLM hand on to the chat template. UNIUN knows these."""
+
+    enable_thinking: bool | None = None
+    thinking: bool | None = None
+
+
 class ChatIn(GenerationIn):
     """`POST /v1/chat/completions`."""
 
@@ -142,6 +149,9 @@ class ChatIn(GenerationIn):
     tools: Annotated[list[ToolIn], Field(max_length=128)] | None = None
     tool_choice: Literal["none", "auto", "required"] | ToolChoiceIn | None = None
     parallel_tool_calls: bool | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    """`none` asks for the answer at once; between the others there is no difference."""
+    chat_template_kwargs: TemplateWords | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
 
@@ -182,12 +192,19 @@ class ChatIn(GenerationIn):
             parallel=self.parallel_tool_calls is not False,
         )
 
+    def thinking(self) -> bool:
+        """Whether the model may think; a word in the template's own terms has precedence."""
+        words = self.chat_template_kwargs or TemplateWords()
+        said = words.enable_thinking if words.enable_thinking is not None else words.thinking
+        return said if said is not None else self.reasoning_effort != "none"
+
     def job(self, now: datetime) -> ApiJob:
         return ApiJob(
             messages=tuple(message.entity() for message in self.messages),
             max_tokens=self.max_completion_tokens or self.max_tokens,
             json_schema=self.response_format.schema_of_answer() if self.response_format else None,
             tooling=self.tooling(),
+            thinking=self.thinking(),
             **self.common(now),
         )
 

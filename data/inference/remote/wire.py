@@ -15,6 +15,8 @@ from domain.usecases.tool_calls import CLOSE, OPEN
 THINK, THOUGHT = "<think>", "</think>"
 _SEEDS = 2**31
 """Servers differ in how large a seed may be; all take this."""
+_TEMPLATE_KINDS = ("llama.cpp", "vllm")
+"""They hand words on to the chat template; others may refuse a request that has any."""
 
 
 def request(
@@ -49,6 +51,8 @@ def request(
         body["cache_prompt"] = True
     if kind == "vllm":
         body["stream_options"]["continuous_usage_stats"] = True
+    if not job.thinking and kind in _TEMPLATE_KINDS:
+        body["chat_template_kwargs"] = {"enable_thinking": False}
     if job.json_schema is not None:
         schema = {"name": "answer", "schema": job.json_schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -86,9 +86,32 @@ def test_the_tag_is_there_once_however_often_the_job_is_resumed() -> None:
         assert resumed.text == streamed + more == whole.text
 
 
-def test_a_structured_answer_is_written_without_thinking() -> None:
-    schema = {"type": "object", "properties": {}, "additionalProperties": False}
-    backend = Thinker(TEMPLATES[0])
+CHOICE = (
+    TEMPLATE
+    + "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
+)
+"""As Qwen3's: the model begins to think by itself, unless it is told that it has."""
+OTHER_CHOICE = TEMPLATE + "{% if thinking is defined and not thinking %}Answer at once.{% endif %}"
+SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("template", "asked", "prompt"),
+    [
+        (CHOICE, {}, "hi"),
+        (CHOICE, {"thinking": False}, "hi<think>\n\n</think>\n\n"),
+        (CHOICE, {"json_schema": SCHEMA}, "hi<think>\n\n</think>\n\n"),
+        (OTHER_CHOICE, {}, "hi"),
+        (OTHER_CHOICE, {"thinking": False}, "hiAnswer at once."),
+        (TEMPLATES[0], {"thinking": False}, "hi<think>\n\n</think>\n\n"),
+        (TEMPLATES[0], {"json_schema": SCHEMA}, "hi<think>\n\n</think>\n\n"),
+        (TEMPLATE, {"thinking": False}, "hi"),
+    ],
+)
+def test_who_wants_no_thinking_asks_for_the_answer_at_once(
+    template: str, asked: dict[str, object], prompt: str
+) -> None:
+    backend = Thinker(template)
     loop = TokenLoop(backend, EngineOptions(), SystemClock())
     seen: list[str] = []
     encode = backend.vocabulary.encode
@@ -98,6 +121,7 @@ def test_a_structured_answer_is_written_without_thinking() -> None:
         return encode(text, specials)
 
     loop._backend.vocabulary = replace(backend.vocabulary, encode=watched)
-    outcome = loop.run(job(json_schema=schema), [], lambda *boundary: None, lambda: False)
-    assert seen[0] == "hi<think>\n\n</think>\n\n"
-    assert outcome.text == "{}"
+    outcome = loop.run(job(**asked), [], lambda *boundary: None, lambda: False)
+    assert seen[0] == prompt
+    assert not outcome.text.startswith("<think>")
+    assert outcome.text == "{}" or "json_schema" not in asked

@@ -224,6 +224,16 @@ def test_an_answer_that_was_cut_says_so() -> None:
     assert kept.error == "It had 2 tokens, the most that one answer may have. Ask for the rest."
 
 
+def test_an_answer_that_was_all_thinking_says_so() -> None:
+    world = World(answer("<think>One and", reason="length"))
+    asyncio.run(world.ask("Count."))
+    kept = asyncio.run(world.path())[-1]
+    assert (kept.content, kept.thinking, kept.state) == ("", "One and", "stopped")
+    assert kept.error is not None
+    assert kept.error.startswith("The model thought for 2 tokens")
+    assert "Ask for less at once" in kept.error
+
+
 def test_an_answer_without_a_word_cites_nothing() -> None:
     world = World([JobCancelled("UNIUN is closing.")])
 

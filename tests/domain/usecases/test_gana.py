@@ -58,6 +58,7 @@ def test_new_notes_become_a_note_with_the_tag() -> None:
         assert (await world.again(gana)).cursor == world.notes.arrivals[first.id, "inbox"]
         (request,) = world.coordinator.requests
         assert (request.kind, request.flow, request.deadline) == (LlmTaskKind.GANA, gana.id, None)
+        assert not request.thinking
         assert "Bread rose." in request.messages[1].content
         assert old.text not in request.messages[1].content
         assert (run.tokens, run.by) == (6, "app")

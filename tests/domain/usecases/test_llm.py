@@ -5,7 +5,7 @@ import pytest
 
 from domain.entities.llm import GenerationEvent, LlmTaskKind, Message
 from domain.errors import EngineError, InvalidRequest, UnknownModel
-from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase
+from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase, answer_tokens
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, answer
 
 QUESTION = (Message(role="user", content="Hello?"),)
@@ -18,6 +18,14 @@ def test_a_chat_job_is_of_its_conversation_on_the_default_model() -> None:
     assert (request.kind, request.flow, request.model) == (LlmTaskKind.CHAT, "talk", "tiny")
     assert request.messages == QUESTION
     assert request.max_tokens == 512  # a quarter of the context
+    assert request.thinking
+
+
+@pytest.mark.parametrize(
+    ("context", "tokens"), [(1, 1), (2_048, 512), (8_192, 1_024), (20_480, 2_048), (262_144, 4_096)]
+)
+def test_the_larger_the_context_the_longer_an_answer_may_be(context: int, tokens: int) -> None:
+    assert answer_tokens(context) == tokens
 
 
 def test_a_long_conversation_is_cut_to_the_models_context() -> None:

@@ -37,6 +37,7 @@ def test_one_job_a_card_on_the_active_model_in_the_scopes_flow() -> None:
         assert {(r.kind, r.flow, r.model, r.deadline) for r in world.coordinator.requests} == {
             (LlmTaskKind.NATARAJ, WHOLE_LIBRARY, "tiny", None)
         }
+        assert not any(request.thinking for request in world.coordinator.requests)
         assert (await world.show(WHOLE_LIBRARY)).cards == filled.cards
 
     asyncio.run(scenario())

@@ -143,6 +143,35 @@ def test_what_is_asked_for_reaches_the_engine(tmp_path: Path) -> None:
     on(tmp_path, test, FakeRunner(("tiny",), answer=answer))
 
 
+@pytest.mark.parametrize(
+    ("words", "thinks"),
+    [
+        ({}, True),
+        ({"reasoning_effort": "high"}, True),
+        ({"reasoning_effort": "none"}, False),
+        ({"chat_template_kwargs": {"enable_thinking": False, "other": 1}}, False),
+        ({"chat_template_kwargs": {"thinking": False}}, False),
+        ({"chat_template_kwargs": {"enable_thinking": True}, "reasoning_effort": "none"}, True),
+        ({"chat_template_kwargs": {}}, True),
+    ],
+)
+def test_a_program_may_ask_for_the_answer_at_once(
+    tmp_path: Path, words: dict[str, object], thinks: bool
+) -> None:
+    seen: list[RunnerJob] = []
+
+    def answer(job: RunnerJob) -> str:
+        seen.append(job)
+        return "Four"
+
+    async def test(api: Api) -> None:
+        async with api.openai() as client:
+            await client.chat.completions.create(model="tiny", messages=HELLO, extra_body=words)
+        assert [job.thinking for job in seen] == [thinks]
+
+    on(tmp_path, test, FakeRunner(("tiny",), answer=answer))
+
+
 def test_thinking_is_told_apart(tmp_path: Path) -> None:
     async def test(api: Api) -> None:
         async with api.openai() as client:

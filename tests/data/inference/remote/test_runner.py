@@ -11,6 +11,7 @@ import pytest
 
 from data.clock import SystemClock
 from data.inference.remote.runner import ATTEMPTS, RemoteRunner
+from data.inference.remote.wire import request
 from domain.entities.llm import Message, Sampling, Tool, Tooling
 from domain.entities.models import RemoteModel
 from domain.errors import EngineError, InvalidRequest, PromptTooLong
@@ -102,6 +103,18 @@ def test_what_is_asked() -> None:
     assert body["seed"] < 2**31
     assert "stop" not in body, "stop strings are looked for here"
     assert body["messages"] == [{"role": "user", "content": "Hi"}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"), [("llama.cpp", True), ("vllm", True), ("openai", False), ("", False)]
+)
+def test_no_thinking_is_asked_of_servers_that_know_the_word(kind: str, told: bool) -> None:
+    remote = RemoteModel(urls=("http://a/v1",), model="m")
+    for thinking in (True, False):
+        asked = JOB.model_copy(update={"thinking": thinking})
+        _, body = request(remote, asked, "", 0, kind, whole=True)
+        words = {"enable_thinking": False} if told and not thinking else None
+        assert body.get("chat_template_kwargs") == words
 
 
 def test_a_stream_that_breaks_off_is_continued_by_the_other_server() -> None:
