@@ -209,6 +209,10 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         embedding_worker = providers.Singleton(
             _build_embedding_worker, vector_repository, embedder, work_claims
         )
+        # For who waits for the vectors: at normal priority, in this process.
+        prompt_embedding_worker = providers.Factory(
+            _build_prompt_embedding_worker, vector_repository, embedder, work_claims
+        )
         note_parser = providers.Singleton(MarkdownNoteParser)
         compose_note = providers.Factory(notes.ComposeNote, note_parser, identities)
         edit_note = providers.Factory(
@@ -239,7 +243,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             undo_import=providers.Factory(importing.UndoImportUseCase, note_repository, delete_note),
             samples=sample_folder(),
             manases=list_manases,
-            embed=providers.Factory(embedding.EmbedNotesUseCase, vector_repository, embedding_worker),
+            embed=providers.Factory(embedding.EmbedNotesUseCase, vector_repository, prompt_embedding_worker),
         )
         manas_controller = providers.Factory(
             ManasController,
@@ -499,6 +503,16 @@ def _build_embedding_worker(
     from data.embedding.worker import EmbeddingWorker
 
     return EmbeddingWorker(vectors, BacklogEmbedder(embedder.weights, embedder.lane), claims)
+
+
+def _build_prompt_embedding_worker(
+    vectors: VectorRepository, embedder: EmbeddingService, claims: WorkClaims
+) -> EmbeddingWorker:
+    from contextlib import nullcontext
+
+    from data.embedding.worker import EmbeddingWorker
+
+    return EmbeddingWorker(vectors, nullcontext(embedder), claims)
 
 
 def _container(server: ServerAddress | None = None) -> DeclarativeContainer:

@@ -1,5 +1,6 @@
 """The composition root, and the real program as a process."""
 
+import asyncio
 import json
 import os
 import re
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from dependency_injector import providers
 
 from data.models.store import FileModelStore
 from data.settings import Settings, load_settings
 from domain.errors import InvalidRequest
+from tests.memory.embedder import WordEmbedder
 from uniun import build_container
 
 TEST_STORE = Path(__file__).resolve().parents[1] / "build" / "test-store"
@@ -65,6 +68,22 @@ def test_every_provider_builds(tmp_path: Path) -> None:
         assert provider() is not None, name
     assert container.dispatcher() is container.dispatcher()
     assert container.chat_controller() is not container.chat_controller()
+
+
+def test_vectors_that_somebody_waits_for_are_made_at_normal_priority(tmp_path: Path) -> None:
+    """By the embedder that searches use. The backlog's process takes what cores nobody else wants."""
+
+    async def scenario() -> None:
+        container = build_container(Settings(data_dir=tmp_path / "data", log_dir=tmp_path / "logs"))
+        words = WordEmbedder()
+        container.embedder.override(providers.Object(words))
+        async with container.database():
+            notes = container.notes_controller()
+            await notes.add("about the sea", title="Sea")
+            assert await notes.embed() == 1
+        assert words.asked == ["Sea\nabout the sea"]
+
+    asyncio.run(scenario())
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ LOOK_S = 15.0
 """So often the queue is looked at without being told: other processes save notes too."""
 PAUSE_S, LONGEST_PAUSE_S = 2.0, 60.0
 BATCH = 64
+CLAIMED = 8
+"""Of a batch at a time. Who waits for every vector makes those again that another process is at."""
 
 Waiting = tuple[str, str, str]
 """Note id, content hash, text."""
@@ -49,8 +51,15 @@ class EmbeddingWorker:
 
     async def work_off(self, progress: Callable[[int], None] = lambda stored: None) -> int:
         """Implements `EmbeddingBacklog`."""
+        before = self._stored
+
+        def tell() -> None:
+            progress(self._stored - before)
+
         async with self._embedder as embedder:
-            return await self._work_off(embedder, progress)
+            await self._work_off(embedder, tell)
+            await self._take_over(embedder, tell)
+        return self._stored - before
 
     async def _run(self, embedder: Embedder) -> None:
         pause = PAUSE_S
@@ -68,16 +77,28 @@ class EmbeddingWorker:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._bell.wait(), LOOK_S)
 
-    async def _work_off(
-        self, embedder: Embedder, progress: Callable[[int], None] = lambda stored: None
-    ) -> int:
+    async def _work_off(self, embedder: Embedder, tell: Callable[[], None] = lambda: None) -> bool:
+        """What no other process is at; whether there was any."""
         before = self._stored
         while batch := await self._vectors.waiting(BATCH):
-            async with self._claims.hold("embed", [note_id for note_id, _, _ in batch]) as ours:
-                for note_id, content_hash, text in batch:
-                    if note_id in ours:
-                        vector = await embedder.embed(text)
-                        # False: the note has changed meanwhile, and waits again, or is gone.
-                        self._stored += await self._vectors.store(note_id, content_hash, vector)
-            progress(self._stored - before)
-        return self._stored - before
+            for first in range(0, len(batch), CLAIMED):
+                some = batch[first : first + CLAIMED]
+                async with self._claims.hold("embed", [note_id for note_id, _, _ in some]) as ours:
+                    for waiting in some:
+                        if waiting[0] in ours:
+                            await self._embed(embedder, waiting)
+                            tell()
+        return self._stored > before
+
+    async def _take_over(self, embedder: Embedder, tell: Callable[[], None]) -> None:
+        """The backlog of an app may be slow at what it holds, on a busy machine. A vector that is made twice is the same;
+        from the other end of the line few are."""
+        while batch := await self._vectors.waiting(BATCH, others_too=True):
+            await self._embed(embedder, batch[-1])
+            tell()
+
+    async def _embed(self, embedder: Embedder, waiting: Waiting) -> None:
+        note_id, content_hash, text = waiting
+        vector = await embedder.embed(text)
+        # False: the note has changed meanwhile, and waits again, or is gone.
+        self._stored += await self._vectors.store(note_id, content_hash, vector)

@@ -26,9 +26,9 @@ class SqlVectorRepository:
         self._claims = claims
         self._index = VectorIndex()
 
-    async def waiting(self, limit: int) -> tuple[tuple[str, str, str], ...]:
+    async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[tuple[str, str, str], ...]:
         others: list[ColumnElement[bool]] = []
-        if self._claims is not None:
+        if self._claims is not None and not others_too:
             await self._claims.forget_dead()
             others.append(~self._claims.held_elsewhere("embed", table(PendingVectorRow).c.note_id))
 

@@ -21,7 +21,8 @@ class EmbeddingBacklog(Protocol):
     """Notes that wait for their vector; what works on them."""
 
     async def work_off(self, progress: Callable[[int], None] = lambda stored: None) -> int:
-        """Embeds until nothing waits any more; returns how many vectors were stored, and tells it on the way.
+        """Embeds until nothing waits any more, also what another process has begun; returns how many vectors were stored,
+        and tells it after each.
 
         May be cancelled at any moment; what was not stored still waits. Raises what the embedder raises.
         """

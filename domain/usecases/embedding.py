@@ -16,4 +16,5 @@ class EmbedNotesUseCase:
     async def __call__(self, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
         """`progress` gets how many are done and how many there were. Raises `ModelError` if there is no embedder."""
         total = await self._vectors.waiting_count()
+        progress(0, total)
         return await self._backlog.work_off(lambda done: progress(done, max(done, total)))

@@ -11,7 +11,7 @@ class MemoryVectors:
         self._notes = notes
         self.stored: dict[str, tuple[str, tuple[float, ...]]] = {}
 
-    async def waiting(self, limit: int) -> tuple[tuple[str, str, str], ...]:
+    async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[tuple[str, str, str], ...]:
         return tuple(
             (note.id, note.content_hash, f"{note.title}\n{note.text}")
             for note in sorted(self._notes.notes.values(), key=lambda note: (note.changed_at, note.id))

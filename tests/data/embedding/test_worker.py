@@ -11,7 +11,7 @@ import pytest
 
 from data.database.session import Database, sqlite_url
 from data.embedding.queue import EmbeddingQueue
-from data.embedding.worker import BATCH, EmbeddingWorker, Waiting
+from data.embedding.worker import BATCH, CLAIMED, EmbeddingWorker, Waiting
 from data.repositories.notes import SqlNoteRepository
 from data.repositories.vectors import SqlVectorRepository
 from domain.entities.note import Note, hash_content
@@ -53,8 +53,8 @@ class WatchedVectors(SqlVectorRepository):
         super().__init__(database)
         self.idle = asyncio.Event()
 
-    async def waiting(self, limit: int) -> tuple[Waiting, ...]:
-        found = await super().waiting(limit)
+    async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[Waiting, ...]:
+        found = await super().waiting(limit, others_too=others_too)
         if not found:
             self.idle.set()
         return found
@@ -194,10 +194,10 @@ class ToldVectors(MemoryVectors):
         self.worker: EmbeddingWorker | None = None
         self.errors: list[str | None] = []
 
-    async def waiting(self, limit: int) -> tuple[Waiting, ...]:
+    async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[Waiting, ...]:
         if self.worker is not None:
             self.errors.append(self.worker.error)
-        found = await super().waiting(limit)
+        found = await super().waiting(limit, others_too=others_too)
         if not found:
             self.idle.set()
         return found
@@ -227,7 +227,34 @@ def test_working_off_tells_how_far_it_is() -> None:
         steps: list[int] = []
         worker = EmbeddingWorker(library.vectors, nullcontext(library.embedder), MemoryClaims())
         assert await worker.work_off(steps.append) == BATCH + 10
-        assert steps == [BATCH, BATCH + 10]
+        assert steps == list(range(1, BATCH + 11))
         assert await worker.work_off() == 0
+
+    asyncio.run(work())
+
+
+class ClaimedEmbedder(WordEmbedder):
+    """How many notes are claimed while one is embedded."""
+
+    def __init__(self, claims: MemoryClaims) -> None:
+        super().__init__()
+        self.claims = claims
+        self.held: set[int] = set()
+
+    async def embed(self, text: str) -> Sequence[float]:
+        self.held.add(len(self.claims.held))
+        return await super().embed(text)
+
+
+def test_few_notes_are_claimed_at_a_time() -> None:
+    """Who waits for all of them makes those a second time."""
+
+    async def work() -> None:
+        library, claims = MemoryLibrary(), MemoryClaims()
+        for number in range(3 * CLAIMED + 1):
+            await library.write(f"{number}", f"N {number}", "text", embedded=False)
+        embedder = ClaimedEmbedder(claims)
+        await EmbeddingWorker(library.vectors, nullcontext(embedder), claims).work_off()
+        assert embedder.held == {CLAIMED, 1}
 
     asyncio.run(work())

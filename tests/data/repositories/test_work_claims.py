@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -15,13 +15,16 @@ from sqlmodel import Session, col, select
 from data.clock import SystemClock
 from data.database.session import Database
 from data.database.tables.claims import WorkClaimRow
+from data.embedding.worker import EmbeddingWorker
 from data.gana.holders import ClaimHolders
 from data.repositories.knowledge import SqlKnowledgeRepository
 from data.repositories.notes import SqlNoteRepository
+from data.repositories.vectors import SqlVectorRepository
 from data.repositories.work_claims import LEASE_S, SqlWorkClaims
 from tests.data.repositories.claim_program import Machine
 from tests.data.repositories.conftest import Run
 from tests.data.repositories.samples import note
+from tests.memory.embedder import WordEmbedder
 from tests.memory.identity import CountingIdentities
 
 ROOT = Path(__file__).parents[3]
@@ -70,6 +73,22 @@ class Two:
             return [(row.subject, row.until) for row in rows]
 
         return await self.database.read(read)
+
+
+def test_who_waits_for_the_vectors_does_not_wait_for_another_process(run: Run) -> None:
+    async def scenario(database: Database) -> None:
+        two = Two(database)
+        await two.save()
+        vectors = SqlVectorRepository(database, two.ours)
+        done: list[int] = []
+        worker = EmbeddingWorker(vectors, nullcontext(WordEmbedder()), two.ours)
+        async with two.theirs.hold("embed", ["n1", "n2"]):
+            assert [note_id for note_id, _, _ in await vectors.waiting(9)] == ["n3"]
+            assert await worker.work_off(done.append) == 3
+            assert await vectors.waiting_count() == 0
+        assert done == [1, 2, 3]
+
+    run(scenario)
 
 
 def test_what_one_process_has_another_neither_gets_nor_sees(run: Run) -> None:
