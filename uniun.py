@@ -163,6 +163,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         gana_repository = providers.Singleton(SqlGanaRepository, database, identities, holders=claim_holders)
         api_key_repository = providers.Singleton(SqlApiKeyRepository, database)
         loop_log = providers.Singleton(LoopLog, settings.log_dir)
+        reading_wanted = providers.Singleton(ReadingWanted, settings.data_dir)
         machine = providers.Singleton(
             MachineHealth,
             store,
@@ -173,6 +174,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             model_servers,
             presence,
             database,
+            reading_wanted,
         )
 
         # A runner of its own for each policy: nothing is carried over from one to the next.
@@ -287,7 +289,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             extract,
             knowledge_repository,
             clock,
-            wanted=providers.Singleton(ReadingWanted, settings.data_dir),
+            wanted=reading_wanted,
         )
         retrieve = providers.Factory(
             retrieval.RetrieveContextUseCase,

@@ -26,12 +26,20 @@ async def examine_database(database: Database) -> Finding:
     return Finding(area=AREA, state="ok", text=f"{database.name} answers")
 
 
+def is_current(path: Path) -> bool:
+    """Whether it is there and can be read with this program's schema."""
+    try:
+        with _read_only(path) as connection:
+            return _revision(connection) == HEAD
+    except (sqlite3.Error, OSError):
+        return False
+
+
 def _examine_file(path: Path) -> Finding:
     if not path.exists():
         return Finding(area=AREA, state="ok", text=f"none yet; {path} is made at the first start")
     try:
-        uri = f"file:{quote(str(path))}?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+        with _read_only(path) as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")]
             revision = _revision(connection)
     except (sqlite3.Error, OSError) as error:
@@ -48,6 +56,10 @@ def _examine_file(path: Path) -> Finding:
             mend="Update UNIUN, or name another file in UNIUN_DATABASE_URL.",
         )
     return Finding(area=AREA, state="ok", text=f"{path} is whole")
+
+
+def _read_only(path: Path) -> contextlib.closing[sqlite3.Connection]:
+    return contextlib.closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True))
 
 
 def _revision(connection: sqlite3.Connection) -> str | None:

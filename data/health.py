@@ -6,7 +6,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,6 +21,7 @@ from data.inference.supervisor import EngineRunner, mlx_is_accelerated
 from data.loops import LoopLog
 from data.models.store import FileModelStore
 from data.presence import Presence
+from data.reading_health import examine_reading
 from data.server_health import examine_server
 from domain.entities.health import EngineProcess, Finding
 from domain.entities.models import Memory, RemoteModel, ServerState
@@ -55,8 +56,10 @@ class MachineHealth:
         servers: ModelServers | None = None,
         presence: Presence | None = None,
         database: Database | None = None,
+        reading_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._database = database
+        self._reading_wanted = reading_wanted
         self._presence = presence
         self._servers = servers
         self._store = store
@@ -81,6 +84,8 @@ class MachineHealth:
             yield _folder(name, path)
         if self._database is not None:
             yield await examine_database(self._database)
+            if (reading := await examine_reading(self._database, self._reading_wanted)) is not None:
+                yield reading
         if self._presence is not None:
             yield await examine_server(self._presence)
         yield self._background_work()

@@ -14,12 +14,12 @@ import typer
 from domain.entities.knowledge import PendingExtraction
 from domain.entities.note import MAX_NOTE_CHARACTERS, Note, NoteDetails, SearchMode
 from domain.errors import InvalidRequest, UniunError
+from domain.reading_words import overview_words
 from presentation.cli.importing import counting_bar
 from presentation.cli.openers import Library
 from presentation.cli.run import run_async
 from presentation.cli.terminal import read_piped, say, write
 from presentation.counting import counted
-from presentation.reading_words import overview_words
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 _ID_CHARACTERS = 12

@@ -11,7 +11,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from rich.console import RenderableType
 from rich.live import Live
 
-from domain.errors import NoServer
+from domain.errors import NoServer, UniunError
+from domain.reading_words import overview_words
+from presentation.cli.openers import Library
 from presentation.cli.scheduler_view import footing, job_table, screen
 from presentation.cli.terminal import out, printable
 from presentation.controllers.scheduler import SchedulerController
@@ -20,6 +22,7 @@ from presentation.scheduler_words import loading_words
 
 PERIOD_S = 0.5
 OpenServersScheduler = Callable[[], AbstractAsyncContextManager[SchedulerController | None]]
+OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 OpenNames = Callable[[], AbstractAsyncContextManager[FlowNames]]
 
 
@@ -30,7 +33,11 @@ async def no_names() -> AsyncIterator[FlowNames]:
 
 
 async def ps(
-    open_scheduler: OpenServersScheduler, open_names: OpenNames = no_names, *, as_json: bool
+    open_scheduler: OpenServersScheduler,
+    open_names: OpenNames = no_names,
+    open_library: OpenLibrary | None = None,
+    *,
+    as_json: bool,
 ) -> None:
     """One look. Raises `NoServer`."""
     async with open_scheduler() as found:
@@ -50,6 +57,8 @@ async def ps(
     else:
         console.print(job_table(snapshot))
         console.print(printable(footing(snapshot)), style="dim", soft_wrap=True)
+    if open_library is not None and (reading := await _reading(open_library)):
+        console.print(printable(f"{reading}."), soft_wrap=True)
     console.print("`uniun top` shows this live; `uniun models ps` the engine processes.", style="dim")
 
 
@@ -78,6 +87,16 @@ async def top(open_scheduler: OpenServersScheduler, open_names: OpenNames = no_n
                     await asyncio.wait_for(leave.wait(), PERIOD_S)
                 except TimeoutError:
                     continue
+
+
+async def _reading(open_library: OpenLibrary) -> str | None:
+    """How far the reading of notes is. A database that is locked for the moment says nothing."""
+    try:
+        async with open_library() as library:
+            overview = await library.knowledge().overview()
+    except UniunError:
+        return None
+    return overview_words(overview) if overview.notes else None
 
 
 def _required(scheduler: SchedulerController | None) -> SchedulerController:

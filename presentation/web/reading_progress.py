@@ -7,7 +7,7 @@ from nicegui.events import ValueChangeEventArguments
 
 from domain.entities.preferences import PreferencesView
 from domain.errors import UniunError
-from presentation.reading_words import overview_words
+from domain.reading_words import overview_words
 from presentation.web.notices import tell, tell_error
 from presentation.web.parts import button, section
 from presentation.web.shell import plain

@@ -208,9 +208,9 @@ def test_failures_and_the_graph(faces: MemoryFaces) -> None:
     asyncio.run(faces.library.knowledge.fail(note.id, note.content_hash, "No JSON.", give_up_after=1))
     assert uniun(faces, "notes", "failures").stdout == "id0001  T  (1 attempt): No JSON.\n"
     assert "1 note waits" in uniun(faces, "notes", "failures", "--retry").stdout
-    assert uniun(faces, "notes", "status").stdout == "0 of 2 notes read into the graph.\n"
+    assert uniun(faces, "notes", "status").stdout == "0 of 2 notes read into the graph, 2 wait.\n"
     asyncio.run(faces.library.read("id0002", "s", ("Sun", "warms", "Earth")))
-    assert uniun(faces, "notes", "status").stdout == "1 of 2 notes read into the graph.\n"
+    assert uniun(faces, "notes", "status").stdout == "1 of 2 notes read into the graph, 1 waits.\n"
     assert uniun(faces, "notes", "graph").stdout == "Sun warms Earth  (id0002)\n"
     unknown = uniun(faces, "notes", "graph", "Moon")
     assert isinstance(unknown.exception, InvalidRequest)

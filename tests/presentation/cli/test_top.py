@@ -14,7 +14,7 @@ from rich.console import Console
 
 from domain.entities.llm import LlmTaskKind
 from domain.entities.scheduler import Decision, History, JobView, RunSpan, SchedulerSnapshot, SwapSpan
-from domain.errors import NoServer, ServerLost
+from domain.errors import DatabaseError, NoServer, ServerLost
 from domain.usecases.scheduler import (
     FollowSchedulerUseCase,
     GetSchedulerSnapshotUseCase,
@@ -22,11 +22,13 @@ from domain.usecases.scheduler import (
     SwitchModelUseCase,
 )
 from presentation.cli import top as top_module
+from presentation.cli.openers import Library
 from presentation.cli.scheduler_view import screen
 from presentation.cli.top import ps, top
 from presentation.controllers.scheduler import SchedulerController
 from presentation.flow_names import FlowNames
-from tests.fakes import ScriptedCoordinator
+from tests.fakes import ScriptedCoordinator, fake_openers
+from tests.memory.library import MemoryLibrary
 from tests.memory.scheduler import FixedHistory
 
 CHAT, EXTRACT, NATARAJ, GANA = LlmTaskKind.CHAT, LlmTaskKind.EXTRACT, LlmTaskKind.NATARAJ, LlmTaskKind.GANA
@@ -200,6 +202,32 @@ def test_ps_of_an_idle_server(capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(ps(opener(Watched(IDLE)), as_json=False))
     first, _ = capsys.readouterr().out.splitlines()
     assert first == f"Nothing runs, and nobody waits. {IDLE.resident} is in memory."
+
+
+def test_ps_tells_how_far_the_reading_of_notes_is(capsys: pytest.CaptureFixture[str]) -> None:
+    library = MemoryLibrary()
+    faces = fake_openers(library=library)
+
+    async def look() -> None:
+        await ps(opener(Watched(IDLE)), open_library=faces.library, as_json=False)
+        for name in "ab":
+            await library.write(name, name, "Text.")
+        await library.read("a", "Said.")
+        for snapshot in (IDLE, busy()):
+            await ps(opener(Watched(snapshot)), open_library=faces.library, as_json=False)
+
+    asyncio.run(look())
+    assert capsys.readouterr().out.count("1 of 2 notes read into the graph, 1 waits.\n") == 2
+
+
+def test_ps_does_without_a_database_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    @asynccontextmanager
+    async def locked() -> AsyncIterator[Library]:
+        raise DatabaseError("The database is locked.")
+        yield  # a generator
+
+    asyncio.run(ps(opener(Watched(IDLE)), open_library=locked, as_json=False))
+    assert "Nothing runs" in capsys.readouterr().out
 
 
 def test_ps_as_json_is_the_snapshot(capsys: pytest.CaptureFixture[str]) -> None:

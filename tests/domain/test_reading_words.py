@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from domain.entities.knowledge import ReadingOverview
-from presentation.reading_words import overview_words, rough
+from domain.reading_words import overview_words, rough
 from tests.fakes import MemoryStore, ScriptedCoordinator
 from tests.memory.chat import NoBackgroundReading, knowledge_controller
 from tests.memory.library import MemoryLibrary
@@ -13,14 +13,18 @@ from tests.memory.library import MemoryLibrary
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"left_s": 10_500.0}, "1,203 of 5,464 notes read into the graph, about 3 h left"),
-        ({}, "1,203 of 5,464 notes read into the graph"),
-        ({"paused": True}, "Reading is paused: 1,203 of 5,464 notes read into the graph"),
+        ({"left_s": 10_500.0}, "1,203 of 5,464 notes read into the graph, 4,261 wait, about 3 h left"),
+        ({}, "1,203 of 5,464 notes read into the graph, 4,261 wait"),
+        ({"paused": True}, "Reading is paused: 1,203 of 5,464 notes read into the graph, 4,261 wait"),
         (
             {"hindrance": "There is no model."},
             "1,203 of 5,464 notes read into the graph. 4,261 notes wait: There is no model.",
         ),
-        ({"failed": 3, "waiting": 4_258}, "1,203 of 5,464 notes read into the graph; 3 could not be read"),
+        (
+            {"failed": 3, "waiting": 4_258},
+            "1,203 of 5,464 notes read into the graph, 4,258 wait; 3 could not be read",
+        ),
+        ({"notes": 1, "waiting": 1}, "0 of 1 note read into the graph, 1 waits"),
         ({"waiting": 0, "paused": True}, "5,464 of 5,464 notes read into the graph"),
     ],
 )

@@ -1,20 +1,22 @@
 """How far the reading of notes is, in words."""
 
 from domain.entities.knowledge import ReadingOverview
-from presentation.counting import counted
 
 
 def overview_words(overview: ReadingOverview) -> str:
     """A sentence without its full stop."""
-    told = f"{overview.read:,} of {counted(overview.notes, 'note')} read into the graph"
+    told = f"{overview.read:,} of {_notes(overview.notes)} read into the graph"
+    waits = "waits" if overview.waiting == 1 else "wait"
+    if overview.waiting and overview.hindrance is None:
+        told += f", {overview.waiting:,} {waits}"
     if overview.paused and overview.waiting:
         told = f"Reading is paused: {told}"
     elif overview.left_s is not None:
         told += f", {rough(overview.left_s)} left"
     if overview.failed:
         told += f"; {overview.failed:,} could not be read"
-    if overview.hindrance is not None and overview.waiting:
-        told += f". {counted(overview.waiting, 'note waits', 'notes wait')}: {overview.hindrance}"
+    if overview.waiting and overview.hindrance is not None:
+        told += f". {_notes(overview.waiting)} {waits}: {overview.hindrance}"
     return told
 
 
@@ -27,3 +29,7 @@ def rough(seconds: float) -> str:
     if seconds < 48 * 3_600:
         return f"about {round(seconds / 3_600)} h"
     return f"about {round(seconds / 86_400)} days"
+
+
+def _notes(count: int) -> str:
+    return f"{count:,} {'note' if count == 1 else 'notes'}"
