@@ -13,6 +13,7 @@ from domain.entities.llm import (
     GenerationRequest,
     GenerationResult,
     LlmTaskKind,
+    Sampling,
     TextDelta,
     Usage,
 )
@@ -171,6 +172,7 @@ class MemoryStore:
         self.default = "tiny"
         self.pulled: list[str] = []
         self.offered = [ENTRY]
+        self.sampling: Sampling | None = None
 
     def limit_context(self, tokens: int) -> None:
         """Models in name only have none."""
@@ -190,6 +192,7 @@ class MemoryStore:
             size_bytes=1_500_000,
             context_tokens=2048,
             gguf_path=Path("/tiny.gguf"),
+            sampling=self.sampling,
         )
 
     def default_name(self) -> str:

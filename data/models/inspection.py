@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from data.models import recommended
 from data.models.gguf import MAGIC, read_header
+from domain.entities.llm import Sampling
 from domain.errors import ModelDamaged
 
 # What mlx-lm reads. No Python: code that comes with a model is never fetched, let alone run.
@@ -24,6 +26,7 @@ class Inspection:
     folder: Path
     files: tuple[str, ...]
     context_tokens: int | None
+    sampling: Sampling | None
 
 
 def inspect_gguf(path: Path) -> Inspection:
@@ -37,7 +40,12 @@ def inspect_gguf(path: Path) -> Inspection:
         raise ModelDamaged(
             f"{path} has no chat template, so it is not an instruction-tuned model. Choose an instruct version of it."
         )
-    return Inspection(folder=path.parent, files=(path.name,), context_tokens=header.context_tokens)
+    return Inspection(
+        folder=path.parent,
+        files=(path.name,),
+        context_tokens=header.context_tokens,
+        sampling=recommended.of_gguf(header),
+    )
 
 
 def inspect_mlx(folder: Path) -> Inspection:
@@ -75,7 +83,10 @@ def inspect_mlx(folder: Path) -> Inspection:
             f"{folder} holds {len(files)} model files, more than the {MAX_MLX_FILES} that are believed."
         )
     return Inspection(
-        folder=folder, files=files, context_tokens=_context_tokens(read_json(folder / "config.json"))
+        folder=folder,
+        files=files,
+        context_tokens=_context_tokens(read_json(folder / "config.json")),
+        sampling=recommended.of_config(_generation_config(folder)),
     )
 
 
@@ -141,6 +152,14 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ModelDamaged(f"{path} cannot be read: {error}. {REPAIR}") from error
     return value
+
+
+def _generation_config(folder: Path) -> dict[str, Any]:
+    """Empty where there is none that can be read: a model runs without it."""
+    try:
+        return read_json(folder / "generation_config.json")
+    except ModelDamaged:
+        return {}
 
 
 def _context_tokens(config: dict[str, Any]) -> int | None:

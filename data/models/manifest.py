@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from domain.entities.entity import Entity
+from domain.entities.llm import Sampling
 from domain.entities.models import RemoteModel
 from domain.errors import InvalidRequest, ModelDamaged
 
@@ -57,6 +58,7 @@ class Manifest(Entity):
     licence: str
     added: datetime
     context_tokens: int | None
+    sampling: Sampling | None = None
     files: tuple[StoredFile, ...] = Field(max_length=2000)
     gguf: RelativePath | None = None
     mlx: RelativePath | None = None

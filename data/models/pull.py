@@ -12,7 +12,7 @@ from data.models.child import run_module
 from data.models.files import DISK_FULL, publish_folder, sha256_of
 from data.models.folder import StoreFolder
 from data.models.hub import HubListing, fetch_repository
-from data.models.inspection import inspect_gguf, inspect_mlx
+from data.models.inspection import Inspection, inspect_gguf, inspect_mlx
 from data.models.manifest import FILE_NAME, Manifest, StoredFile, folder_name
 from data.models.space import FreeBytes, disk_full, require_space
 from data.models.threads import after, in_thread
@@ -74,7 +74,7 @@ class Pull:
         return await self._describe(
             complete,
             self._offer.entry.licence,
-            found.context_tokens,
+            found,
             gguf=str(gguf),
             mlx="mlx" if converted else None,
         )
@@ -113,15 +113,13 @@ class Pull:
             shutil.rmtree(resumable, ignore_errors=True)
             raise
         await in_thread(lambda step: _move(resumable, complete / "mlx"), lambda done: None)
-        return await self._describe(
-            complete, listing.licence, found.context_tokens, mlx="mlx", revision=listing.revision
-        )
+        return await self._describe(complete, listing.licence, found, mlx="mlx", revision=listing.revision)
 
     async def _describe(
         self,
         complete: Path,
         licence: str,
-        context_tokens: int | None,
+        found: Inspection,
         *,
         gguf: str | None = None,
         mlx: str | None = None,
@@ -134,7 +132,8 @@ class Pull:
             source=f"{source} at {revision}" if revision else source,
             licence=licence,
             added=self._clock.now(),
-            context_tokens=context_tokens,
+            context_tokens=found.context_tokens,
+            sampling=found.sampling,
             files=files,
             gguf=gguf,
             mlx=mlx,

@@ -171,6 +171,7 @@ class FileModelStore:
             licence="unknown",
             added=self._clock.now(),
             context_tokens=found.context_tokens,
+            sampling=found.sampling,
             files=tuple(
                 StoredFile(path=f, size_bytes=(found.folder / f).stat().st_size) for f in found.files
             ),
@@ -302,6 +303,7 @@ class FileModelStore:
             context_tokens=manifest.context_tokens
             if manifest.remote
             else self._usable(manifest.context_tokens),
+            sampling=manifest.sampling,
             gguf_path=base / manifest.gguf if manifest.gguf else None,
             mlx_path=base / manifest.mlx if manifest.mlx else None,
             remote=manifest.remote,

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from domain.entities.entity import Entity
+from domain.entities.llm import Sampling
 
 ModelFormat = Literal["mlx", "gguf"]
 SourceKind = Literal["wheel", "hub", "folder", "gguf"]
@@ -70,6 +71,8 @@ class InstalledModel(Entity):
     licence: str = "unknown"
     size_bytes: int
     context_tokens: int | None = None
+    sampling: Sampling | None = None
+    """As its makers recommend it, if they do."""
     mlx_path: Path | None = None
     """Folder with config.json, safetensors weights and tokenizer."""
     gguf_path: Path | None = None

@@ -8,7 +8,7 @@ from domain.errors import InvalidRequest, UnknownModel
 from domain.repositories.embedder import Embedder
 from domain.repositories.model_store import ModelStore
 from domain.repositories.scheduler_coordinator import JobHandle, SchedulerCoordinator
-from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, checked_request
+from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, checked_request, sampling_for
 from domain.usecases.text_budget import text_tokens
 
 DEFAULT = "default"
@@ -32,13 +32,14 @@ class SubmitApiJobUseCase:
         """Raises `InvalidRequest`, `UnknownModel`, `ModelDamaged`, `QueueFull`."""
         name = self.model(job.model)
         where = place(job.urgency, client)
-        context = self._models.get(name).context_tokens or UNKNOWN_CONTEXT_TOKENS
+        model = self._models.get(name)
+        context = model.context_tokens or UNKNOWN_CONTEXT_TOKENS
         return self._coordinator.submit(
             checked_request(
                 model=name,
                 messages=job.messages,
                 prompt=job.prompt,
-                sampling=job.sampling,
+                sampling=sampling_for(model, job.sampling),
                 max_tokens=min(job.max_tokens or context, context),
                 stop=job.stop,
                 json_schema=job.json_schema,

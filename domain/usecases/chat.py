@@ -164,7 +164,7 @@ class Answer:
             self._asking.conversation.id,
             messages,
             model=self._asking.conversation.model,
-            sampling=VARIED if self._asking.text is None else None,
+            sampling=VARIED if self._asking.text is None and self._takes_the_likeliest() else None,
         )
         kept_at = self._by.identities.now()
         async for event in self._job.events():
@@ -185,6 +185,10 @@ class Answer:
         said, _ = self._fold.end()
         if said:
             yield TextDelta(text=said, tokens=0)
+
+    def _takes_the_likeliest(self) -> bool:
+        recommended = self._by.models.get(self._model()).sampling
+        return recommended is None or recommended.temperature == 0
 
     async def _keep(self, answer: ChatMessage) -> None:
         """A busy database must not end an answer that comes: the last write says so if it is still busy then."""

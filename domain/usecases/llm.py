@@ -14,6 +14,7 @@ from domain.entities.llm import (
     Message,
     Sampling,
 )
+from domain.entities.models import InstalledModel
 from domain.errors import EngineError, InvalidRequest
 from domain.reasons import plain_reason
 from domain.repositories.model_store import ModelStore
@@ -38,6 +39,12 @@ def answer_tokens(context_tokens: int) -> int:
     return max(1, plain, min(LONGEST_ANSWER_TOKENS, context_tokens // 10))
 
 
+def sampling_for(model: InstalledModel, wanted: Sampling | None) -> Sampling:
+    """What is wanted; where nothing was said, what the model's makers recommend, else the likeliest token."""
+    said = wanted.model_dump(exclude_unset=True) if wanted is not None else {}
+    return (model.sampling or Sampling()).model_copy(update=said)
+
+
 class SendChatStreamUseCase:
     """Answers the last message of a conversation, token by token, before all background work."""
 
@@ -60,13 +67,14 @@ class SendChatStreamUseCase:
         Raises `UnknownModel`, `ModelDamaged`, `QueueFull`, `InvalidRequest`.
         """
         name = model or self._models.default_name()
-        context = self._models.get(name).context_tokens or UNKNOWN_CONTEXT_TOKENS
+        found = self._models.get(name)
+        context = found.context_tokens or UNKNOWN_CONTEXT_TOKENS
         request = checked_request(
             kind=LlmTaskKind.CHAT,
             flow=conversation,
             model=name,
             messages=trim_history(messages, int(context * HISTORY_SHARE)),
-            sampling=sampling or Sampling(),
+            sampling=sampling_for(found, sampling),
             max_tokens=max_tokens or answer_tokens(context),
         )
         return self._coordinator.submit(request)
@@ -137,12 +145,17 @@ class GenerateOneShotUseCase:
         messages: Sequence[Message],
         *,
         model: str | None = None,
+        sampling: Sampling | None = None,
         **options: Any,
     ) -> JobHandle:
-        """Queues the job, for callers that may want to cancel it. Raises `InvalidRequest`, `QueueFull`, `UnknownModel`."""
+        """Queues the job, for callers that may want to cancel it. Raises `InvalidRequest`, `QueueFull`, `UnknownModel`,
+        `ModelDamaged`."""
         name = model or self._models.default_name()
+        drawn = sampling_for(self._models.get(name), sampling)
         return self._coordinator.submit(
-            checked_request(kind=kind, flow=flow, model=name, messages=tuple(messages), **options)
+            checked_request(
+                kind=kind, flow=flow, model=name, messages=tuple(messages), sampling=drawn, **options
+            )
         )
 
 

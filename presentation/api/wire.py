@@ -111,7 +111,7 @@ class GenerationIn(Wire):
         )
 
     def sampling(self) -> Sampling:
-        """What is not given is as in the rest of the program: the likeliest token."""
+        """Holds what is given only, so that the rest can be as the model's makers recommend it."""
         given = {
             "temperature": self.temperature,
             "top_p": max(self.top_p, 1e-6) if self.top_p is not None else None,

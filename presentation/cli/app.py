@@ -21,8 +21,8 @@ def _model_name(value: str | None) -> str | None:
     return value
 
 
-def _temperature(value: float) -> float:
-    if not 0 <= value <= 5:  # so that "nan" is refused for what it is
+def _temperature(value: float | None) -> float | None:
+    if value is not None and not 0 <= value <= 5:  # so that "nan" is refused for what it is
         raise typer.BadParameter("it should be a number from 0 to 5")
     return value
 
@@ -133,9 +133,13 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
             int, typer.Option(min=1, max=1_000_000, metavar="N", help="Longest answer, in tokens.")
         ] = 512,
         temperature: Annotated[
-            float,
-            typer.Option(callback=_temperature, help="From 0, always the likeliest token, to 5, nearly any."),
-        ] = 0.0,
+            float | None,
+            typer.Option(
+                callback=_temperature,
+                show_default="what the model's makers recommend, else 0",
+                help="From 0, always the likeliest token, to 5, nearly any.",
+            ),
+        ] = None,
         seed: Annotated[
             int | None,
             typer.Option(min=0, max=2**63 - 1, metavar="N", help="The same seed gives the same answer."),
@@ -265,7 +269,7 @@ def _add_inspection(app: typer.Typer, openers: Openers) -> None:
         """What the running UNIUN does now: who has the model, and who waits."""
         from presentation.cli.top import ps as show
 
-        run_async(show(openers.servers_scheduler, openers.flow_names, as_json=as_json))
+        run_async(show(openers.servers_scheduler, openers.flow_names, openers.library, as_json=as_json))
 
     @app.command("top")
     def live() -> None:

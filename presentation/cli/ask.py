@@ -33,7 +33,7 @@ class Question:
     system: str | None
     schema: str | None
     max_tokens: int
-    temperature: float
+    temperature: float | None
     seed: int | None
     notes: bool
     manas: str | None
@@ -76,6 +76,12 @@ async def ask(
     write(after)
 
 
+def _sampling(question: Question) -> Sampling:
+    """Holds what was said only."""
+    said = {"temperature": question.temperature, "seed": question.seed}
+    return Sampling(**{name: value for name, value in said.items() if value is not None})
+
+
 async def _answer(
     controllers: Controllers,
     question: Question,
@@ -92,7 +98,7 @@ async def _answer(
         "model": model,
         "json_schema": schema,
         "max_tokens": question.max_tokens,
-        "sampling": Sampling(temperature=question.temperature, seed=question.seed),
+        "sampling": _sampling(question),
     }
     if not question.notes:
         return await controllers.ask.ask(text, **options), ""

@@ -45,6 +45,8 @@ def _value(value: Any) -> bytes:
         return struct.pack("<I", 8) + _string(value)
     if isinstance(value, list):
         return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(_string, value))
+    if isinstance(value, float):
+        return struct.pack("<If", 6, value)
     return struct.pack("<II", 4, value)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from data.models.inspection import check_safetensors, inspect_gguf, inspect_mlx
+from domain.entities.llm import Sampling
 from domain.errors import ModelDamaged
 
 
@@ -66,6 +67,43 @@ def test_the_context_of_a_nested_config_is_found(folder: Path) -> None:
     (folder / "config.json").write_text('{"text_config": {"max_position_embeddings": 99}}')
 
     assert inspect_mlx(folder).context_tokens == 99
+
+
+@pytest.mark.parametrize(
+    ("config", "sampling"),
+    [
+        (None, None),
+        (b"{}", None),
+        (b"no json", None),
+        (b'{"do_sample": false, "temperature": 0.6}', None),
+        (b'{"do_sample": true, "top_k": 20}', None),
+        (b'{"do_sample": true, "temperature": -1}', None),
+        (b'{"do_sample": true, "temperature": "hot"}', None),
+        (b'{"do_sample": true, "temperature": 1e999}', None),
+        (b'{"do_sample": true, "temperature": 0.6, "top_p": null}', Sampling(temperature=0.6)),
+        (
+            b'{"do_sample": true, "temperature": 0.6, "top_p": 0.95, "top_k": 20, "eos_token_id": 1}',
+            Sampling(temperature=0.6, top_p=0.95, top_k=20),
+        ),
+    ],
+)
+def test_how_tokens_are_to_be_drawn_is_found_where_it_is_said_with_sense(
+    folder: Path, config: bytes | None, sampling: Sampling | None
+) -> None:
+    if config is not None:
+        (folder / "generation_config.json").write_bytes(config)
+    assert inspect_mlx(folder).sampling == sampling
+
+
+def test_a_gguf_file_says_how_tokens_are_to_be_drawn(
+    tmp_path: Path, gguf_of: Callable[..., bytes], tiny_metadata: dict[str, Any]
+) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf_of(tiny_metadata))
+    assert inspect_gguf(path).sampling is None
+    said = {"general.sampling.temp": 0.5, "general.sampling.top_k": 20}
+    path.write_bytes(gguf_of(tiny_metadata | said))
+    assert inspect_gguf(path).sampling == Sampling(temperature=0.5, top_k=20)
 
 
 def test_a_missing_shard_is_named(folder: Path) -> None:

@@ -4,7 +4,7 @@ from contextlib import aclosing
 import pytest
 
 from domain.entities.conversation import AnswerBegun, AnswerEvent, ChatMessage, Conversation, ThinkingDelta
-from domain.entities.llm import TextDelta
+from domain.entities.llm import Sampling, TextDelta
 from domain.errors import DatabaseError, InvalidRequest, JobCancelled, ModelUnavailable, NoteNotFound
 from domain.usecases.chat import Asking, cited
 from domain.usecases.conversations import SettleInterruptedAnswersUseCase
@@ -16,7 +16,8 @@ from tests.memory.conversations import MemoryConversations
 class World(MemoryChat):
     def __init__(self, *scripts: object, conversations: MemoryConversations | None = None) -> None:
         self.coordinator = ScriptedCoordinator(*scripts)  # type: ignore[arg-type]
-        super().__init__(self.coordinator, MemoryStore("tiny"), conversations=conversations)
+        self.store = MemoryStore("tiny")
+        super().__init__(self.coordinator, self.store, conversations=conversations)
         self.conversation = asyncio.run(self.use_cases.begin())
 
     def asking(self, text: str | None, parent_id: str | None = None, **fields: object) -> Asking:
@@ -279,6 +280,19 @@ def test_an_error_of_the_notes_is_kept_on_the_answer() -> None:
     with pytest.raises(NoteNotFound):
         asyncio.run(world.ask("x"))
     assert asyncio.run(world.path())[-1].error == "The notes are gone."
+
+
+def test_a_retry_draws_and_not_as_the_makers_do_not_want_it() -> None:
+    world = World(answer("One"), answer("Two"), answer("Three"), answer("Four"))
+    asyncio.run(world.ask("x"))
+    question = asyncio.run(world.path())[0].id
+    asyncio.run(world.ask(None, question))
+    world.store.sampling = Sampling(temperature=0.6, top_k=20)
+    asyncio.run(world.ask(None, question))
+    world.store.sampling = Sampling(temperature=0.0)
+    asyncio.run(world.ask(None, question))
+    drawn = [(r.sampling.temperature, r.sampling.top_k) for r in world.coordinator.requests]
+    assert drawn == [(0.0, 0), (0.7, 0), (0.6, 20), (0.7, 0)]
 
 
 def test_a_retry_of_what_is_not_there() -> None:

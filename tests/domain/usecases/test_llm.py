@@ -3,8 +3,10 @@ from typing import Any
 
 import pytest
 
-from domain.entities.llm import GenerationEvent, LlmTaskKind, Message
+from domain.entities.api import ApiClient, ApiJob
+from domain.entities.llm import GenerationEvent, LlmTaskKind, Message, Sampling
 from domain.errors import EngineError, InvalidRequest, UnknownModel
+from domain.usecases.api import SubmitApiJobUseCase
 from domain.usecases.llm import GenerateOneShotUseCase, SendChatStreamUseCase, answer_tokens
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, answer
 
@@ -19,6 +21,32 @@ def test_a_chat_job_is_of_its_conversation_on_the_default_model() -> None:
     assert request.messages == QUESTION
     assert request.max_tokens == 512  # a quarter of the context
     assert request.thinking
+
+
+RECOMMENDED = Sampling(temperature=0.6, top_p=0.95, top_k=20)
+
+
+@pytest.mark.parametrize(
+    ("recommended", "wanted", "drawn"),
+    [
+        (None, None, Sampling()),
+        (None, Sampling(top_p=0.5), Sampling(top_p=0.5)),
+        (RECOMMENDED, None, RECOMMENDED),
+        (RECOMMENDED, Sampling(seed=7), RECOMMENDED.model_copy(update={"seed": 7})),
+        (RECOMMENDED, Sampling(temperature=0.0), RECOMMENDED.model_copy(update={"temperature": 0.0})),
+    ],
+)
+def test_what_was_not_said_of_drawing_is_as_the_makers_recommend(
+    recommended: Sampling | None, wanted: Sampling | None, drawn: Sampling
+) -> None:
+    store, coordinator = MemoryStore("tiny"), ScriptedCoordinator()
+    store.sampling = recommended
+    SendChatStreamUseCase(coordinator, store)("talk", QUESTION, sampling=wanted)
+    GenerateOneShotUseCase(coordinator, store).submit(LlmTaskKind.GANA, "g", QUESTION, sampling=wanted)
+    SubmitApiJobUseCase(coordinator, store)(
+        ApiJob(messages=QUESTION, sampling=wanted or Sampling()), ApiClient()
+    )
+    assert [request.sampling for request in coordinator.requests] == [drawn] * 3
 
 
 @pytest.mark.parametrize(
