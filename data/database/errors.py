@@ -28,6 +28,7 @@ _POSTGRES = {
     "40001": "was used by another process at the same moment. Try again.",
     "53": "has no resources left on its server. Try again later.",
     "42501": "may not be used by this user. Grant it the rights to create and to change tables.",
+    "25P03": "has ended what this program was at, because it did not go on, as when its machine sleeps. Try again.",
     "25006": "cannot be written: the server allows reading only.",
     "XX": "is damaged, or its server has a fault. See the server's log.",
 }

@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlmodel import Session
 
 from data.database.errors import translated
+from data.database.patience import IDLE_MS, bound
 from data.database.schema import prepare
 from domain.errors import DatabaseError, InvalidRequest
 
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 READERS = 4
 LOCK_PATIENCE_MS = 10_000
+SILENCE_S, CLOSING_SILENCE_S = 20.0, 2.0
+"""So long a PostgreSQL server may say nothing; longer than it waits for a lock. Whoever closes waits less."""
 PRAGMAS = (
     f"busy_timeout = {LOCK_PATIENCE_MS}",
     "foreign_keys = ON",
@@ -55,6 +58,7 @@ class Database:
         self._opening = threading.Lock()
         self._engine: Engine | None = None
         self._prepared = False
+        self._closing = False
 
     async def __aenter__(self) -> Self:
         """Opens it now rather than at the first use."""
@@ -98,14 +102,21 @@ class Database:
     def _open(self) -> Engine:
         with self._opening:
             if self._engine is None:
-                self._engine = _engine(self._url, self.name)
+                self._engine = _engine(self._url, self.name, self._patience_s)
             if not self._prepared:
                 writing = self._engine.execution_options(**_options(self._url, write=True))
                 prepare(self._engine, writing, self.name)
                 self._prepared = True
             return self._engine
 
+    def _patience_s(self) -> float | None:
+        """One step of bringing the tables up to date may take as long as it will."""
+        if not self._prepared:
+            return None
+        return CLOSING_SILENCE_S if self._closing else SILENCE_S
+
     def _close(self) -> None:
+        self._closing = True
         for threads in (self._readers, self._writer):
             threads.shutdown(cancel_futures=True)
         if self._engine is not None:
@@ -150,7 +161,7 @@ def _options(url: URL, *, write: bool) -> dict[str, Any]:
     return {_WRITE: False, "isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
 
-def _engine(url: URL, name: str) -> Engine:
+def _engine(url: URL, name: str, patience_s: Callable[[], float | None]) -> Engine:
     if _is_sqlite(url):
         _make_file(Path(str(url.database)), name)
         engine = create_engine(url)
@@ -159,9 +170,10 @@ def _engine(url: URL, name: str) -> Engine:
         return engine
     try:
         # A server that was restarted is noticed before a transaction, not in it.
-        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        engine = create_engine(url, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise DatabaseError(f"The driver {error.name} is missing. Install uniun[postgres].") from error
+    bound(engine, patience_s)
     event.listen(engine, "begin", _begin_postgres)
     return engine
 
@@ -194,5 +206,7 @@ def _begin_sqlite(connection: Connection) -> None:
 def _begin_postgres(connection: Connection) -> None:
     if connection.get_execution_options().get(_WRITE, False):
         connection.exec_driver_sql(
-            f"SET LOCAL lock_timeout = {LOCK_PATIENCE_MS}; SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"
+            f"SET LOCAL lock_timeout = {LOCK_PATIENCE_MS}; "
+            f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}; "
+            f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"
         )
