@@ -11,12 +11,14 @@ from data.importing.walk import FoundFile, Walk, walk
 from data.importing.watch import bursts
 from data.models.threads import in_thread
 from domain.entities.note import (
+    ImportCopy,
     ImportedOrigin,
     ImportProblem,
     ImportProgress,
     ImportReport,
     Note,
     hash_content,
+    hash_text,
 )
 from domain.errors import InvalidRequest
 from domain.repositories.identity import Identities
@@ -81,8 +83,9 @@ class FolderImporter:
         work = [file for file in found.files if file.origin in current and _is_news(file, known, current)]
         done, total = len(found.files) - len(work), len(found.files)
         counts = Counter(unchanged=len(current) - len(work))
-        there = {entry.content_hash for entry in origins.values()}
+        same = _Known(origins, await self._written_here(work, known))
         added: dict[str, str] = {}
+        copies: list[ImportCopy] = []
         for batch in _batches(work):
             taken = counts["created"] + counts["updated"]
 
@@ -93,7 +96,9 @@ class FolderImporter:
                 progress(ImportProgress(done=before + at, total=total, path=path, taken=taken))
 
             read = await in_thread(lambda step, files=batch: self._read(files, problems, step), report)  # type: ignore[misc]
-            counts.update(await self._save(read, moved, problems, added))
+            created = await self._save(read, moved, problems, counts)
+            added.update((note.id, note.content_hash) for note in created)
+            copies.extend(filter(None, map(same.copied, created)))
             done += len(batch)
             taken = counts["created"] + counts["updated"]
             progress(ImportProgress(done=done, total=total, path=batch[-1].origin, taken=taken))
@@ -104,7 +109,7 @@ class FolderImporter:
             gone=len(missing) - len(moved),
             deleted=len(left_out),
             problems=tuple(problems),
-            copies=sum(content_hash in there for content_hash in added.values()),
+            copies=tuple(copies),
             added=added,
         )
 
@@ -125,15 +130,15 @@ class FolderImporter:
         files: Sequence[ReadFile],
         moved: Mapping[str, str],
         problems: list[ImportProblem],
-        added: dict[str, str],
-    ) -> Counter[str]:
-        """Returns how many files were `created`, `updated` and `unchanged`; new notes are entered in `added`."""
+        counts: Counter[str],
+    ) -> list[Note]:
+        """Counts what was `created`, `updated` and `unchanged`, and returns what was created."""
         earlier = await self._notes.by_origin(
             [moved.get(read.file.origin, read.file.origin) for read in files]
         )
-        counts: Counter[str] = Counter()
         notes: list[Note] = []
-        new: dict[str, str] = {}
+        created: list[Note] = []
+        unchanged = 0
         now = self._identities.now()
         for read in files:
             old = earlier.get(moved.get(read.file.origin, read.file.origin))
@@ -149,17 +154,22 @@ class FolderImporter:
                 ImportProblem(path=read.file.origin, reason=flaw, imported=True) for flaw in read.flaws
             )
             if note == old:
-                counts["unchanged"] += 1
+                unchanged += 1
                 continue
-            counts["created" if old is None else "updated"] += 1
             if old is None:
-                new[note.id] = note.content_hash
+                created.append(note)
             notes.append(note)
         if notes:
             await self._notes.save(notes)
-            added.update(new)
             self._changes.announce([note.id for note in notes])
-        return counts
+        counts.update(created=len(created), updated=len(notes) - len(created), unchanged=unchanged)
+        return created
+
+    async def _written_here(
+        self, work: Sequence[FoundFile], known: Mapping[str, ImportedOrigin]
+    ) -> Mapping[str, tuple[str, str]]:
+        """Only where a file is new: all texts are read for it."""
+        return await self._notes.written_here() if any(file.origin not in known for file in work) else {}
 
     def _note(self, read: ReadFile, old: Note | None, now: datetime) -> Note:
         parsed = read.parsed
@@ -180,6 +190,27 @@ class FolderImporter:
             changed_at=old.changed_at if old is not None and old.content_hash == content_hash else now,
             content_hash=content_hash,
         )
+
+
+class _Known:
+    """What notes said before an import."""
+
+    def __init__(
+        self, imported: Mapping[str, ImportedOrigin], written: Mapping[str, tuple[str, str]]
+    ) -> None:
+        self._imported = {entry.content_hash: entry.note_id for entry in imported.values()}
+        self._written = written
+
+    def copied(self, note: Note) -> ImportCopy | None:
+        """Of imported notes all must be equal, for a vault may have many files of one template. What was written here has
+        a title of its own making."""
+        if (note_id := self._imported.get(note.content_hash)) is not None:
+            title = note.title
+        elif (written := self._written.get(hash_text(note.text))) is not None:
+            note_id, title = written
+        else:
+            return None
+        return ImportCopy(path=note.origin or "", note_id=note_id, title=title)
 
 
 def _checked(folder: Path) -> Path:

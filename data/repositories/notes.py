@@ -23,8 +23,11 @@ from data.repositories.note_index import matches
 from data.repositories.note_links import LinkTargets, last_component, name_key, name_keys
 from data.repositories.note_scope import within
 from data.repositories.note_writing import delete_note, write_notes
-from domain.entities.note import ImportedOrigin, Link, Note, NoteArrival, NoteLine, SearchHit
+from domain.entities.note import ImportedOrigin, Link, Note, NoteArrival, NoteLine, SearchHit, hash_text
 from domain.errors import NoteNotFound
+
+_TEXTS_AT_ONCE = 200
+"""In memory, when all texts are gone through."""
 
 
 class SqlNoteRepository:
@@ -88,6 +91,18 @@ class SqlNoteRepository:
                 str(origin): ImportedOrigin(note_id=note_id, content_hash=content_hash, mark=mark)
                 for origin, note_id, content_hash, mark in rows
             }
+
+        return await self._database.read(read)
+
+    async def written_here(self) -> dict[str, tuple[str, str]]:
+        def read(session: Session) -> dict[str, tuple[str, str]]:
+            rows = session.exec(
+                select(NoteRow.id, NoteRow.title, NoteRow.text)
+                .where(NoteRow.source != "imported")
+                .order_by(col(NoteRow.number).desc()),
+                execution_options={"yield_per": _TEXTS_AT_ONCE},
+            )
+            return {hash_text(text): (note_id, title) for note_id, title, text in rows if text.strip()}
 
         return await self._database.read(read)
 

@@ -41,6 +41,11 @@ def hash_content(title: str, text: str, tags: Iterable[str]) -> str:
     return hashlib.sha256(json.dumps([title, text, sorted(tags)]).encode()).hexdigest()
 
 
+def hash_text(text: str) -> str:
+    """Equal for texts that differ in nothing but space around them: a file ends in a line break, what is typed does not."""
+    return hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class Note(Entity):
     """One note. Identity is `id`; `content_hash` changes with title, text or tags and with nothing else."""
 
@@ -184,6 +189,14 @@ class ImportProblem(Entity):
     """Whether the rest of it was imported all the same."""
 
 
+class ImportCopy(Entity):
+    """A file that became a note, and the note that had said the same before."""
+
+    path: str
+    note_id: str
+    title: str
+
+
 class ImportReport(Entity):
     """What an import did. Counts of files."""
 
@@ -195,8 +208,8 @@ class ImportReport(Entity):
     deleted: int = 0
     """Files that were left out because their notes were deleted; they come back when they change."""
     problems: tuple[ImportProblem, ...] = ()
-    copies: int = 0
-    """Of those created: they say word for word what an imported note said already."""
+    copies: tuple[ImportCopy, ...] = ()
+    """Of those created: title, text and tags of an imported note, or the text of one that was written here."""
     added: dict[str, str] = Field(default_factory=dict)
     """Id to content hash of the notes that were created."""
 

@@ -40,6 +40,11 @@ class NoteRepository(Protocol):
         """By path, of every imported note."""
         ...
 
+    async def written_here(self) -> dict[str, tuple[str, str]]:
+        """The hash of the text (`hash_text`) to (note id, title), of every note that was not imported and is not empty; of
+        several with one text the oldest."""
+        ...
+
     async def deleted_origins(self) -> dict[str, str]:
         """Path to `origin_mark`, of imported notes that were deleted and have not been imported again."""
         ...

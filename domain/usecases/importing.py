@@ -2,12 +2,15 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from domain.entities.note import ImportProblem, ImportProgress, ImportReport, UndoneImport
+from domain.entities.note import ImportCopy, ImportProblem, ImportProgress, ImportReport, UndoneImport
 from domain.repositories.importer import Importer
 from domain.repositories.notes import NoteRepository
 from domain.repositories.uploads import UploadedFile, Uploads
 from domain.usecases.notes import DeleteNoteUseCase
+
+Told = TypeVar("Told", ImportProblem, ImportCopy)
 
 
 class ImportFolderUseCase:
@@ -57,6 +60,7 @@ class ImportUploadUseCase:
             return report.model_copy(
                 update={
                     "problems": (*unpacked.problems, *problems),
+                    "copies": tuple(_relative(copy, unpacked.folder) for copy in report.copies),
                     # Single files say nothing about others.
                     "gone": report.gone if unpacked.whole else 0,
                 }
@@ -87,5 +91,5 @@ class UndoImportUseCase:
         return UndoneImport(deleted=deleted, kept=len(left))
 
 
-def _relative(problem: ImportProblem, folder: Path) -> ImportProblem:
-    return problem.model_copy(update={"path": problem.path.removeprefix(f"{folder}/")})
+def _relative(told: Told, folder: Path) -> Told:
+    return told.model_copy(update={"path": told.path.removeprefix(f"{folder}/")})

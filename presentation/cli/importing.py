@@ -1,18 +1,20 @@
 """`uniun notes import`."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from domain.entities.note import ImportProblem, ImportProgress, ImportReport
+from domain.entities.note import ImportCopy, ImportProblem, ImportProgress, ImportReport
 from presentation.cli.openers import Library
 from presentation.cli.terminal import err, printable, say, write
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 _PATH_CHARACTERS = 50
+_ID_CHARACTERS = 12
+_MOST_COPIES = 10
 
 
 async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool, deleted_too: bool) -> bool:
@@ -25,6 +27,7 @@ async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool,
 
             report = await library.notes.import_folder(folder, show, deleted_too=deleted_too)
         _tell(report.problems)
+        _tell_copies(report.copies)
         write(f"{_summary(report)}\n")
         if watch:
             await _follow(library, folder, set(report.problems))
@@ -43,6 +46,7 @@ async def _follow(library: Library, folder: Path, told: set[ImportProblem]) -> N
             _tell([problem for problem in report.problems if problem not in told])
             told = set(report.problems)
             if report.created or report.updated:
+                _tell_copies(report.copies)
                 write(f"{_summary(report)}\n")
     except asyncio.CancelledError:
         return
@@ -53,10 +57,17 @@ def _tell(problems: "tuple[ImportProblem, ...] | list[ImportProblem]") -> None:
         say(f"{problem.path}: {problem.reason}{'' if problem.imported else ' (not imported)'}")
 
 
+def _tell_copies(copies: Sequence[ImportCopy]) -> None:
+    for copy in copies[:_MOST_COPIES]:
+        say(f"{copy.path}: {copy.title} ({copy.note_id[:_ID_CHARACTERS]}) says the same.")
+    if len(copies) > _MOST_COPIES:
+        say(f"and {len(copies) - _MOST_COPIES:,} more like that.")
+
+
 def _summary(report: ImportReport) -> str:
     parts = [f"{report.created} new", f"{report.updated} changed", f"{report.unchanged} as before"]
     if report.copies:
-        parts.append(f"{report.copies} of the new ones word for word like notes that you have")
+        parts.append(f"{len(report.copies)} of the new ones word for word like notes that you have")
     if report.gone:
         parts.append(f"{report.gone} gone, whose notes stay")
     if report.deleted:

@@ -1,18 +1,18 @@
 """Files become notes: from a folder of this machine, or through the browser."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 
 from nicegui import ui
 from nicegui.events import MultiUploadEventArguments
 
-from domain.entities.note import ImportProblem, ImportProgress, ImportReport, UndoneImport
+from domain.entities.note import ImportCopy, ImportProblem, ImportProgress, ImportReport, UndoneImport
 from domain.errors import InvalidRequest
 from presentation.counting import counted
 from presentation.web.errands import Errand, Tell
 from presentation.web.notices import sentence, tell_error
-from presentation.web.parts import button, chip, confirm, link_button, main_button
+from presentation.web.parts import button, chip, confirm, link, link_button, main_button
 from presentation.web.shell import heading, plain
 from presentation.web.site import Site
 
@@ -20,7 +20,7 @@ KEY = "import"
 UPLOAD_BYTES = 100_000_000
 UPLOAD_FILES = 1_000
 LOOK_S = 0.3
-_MOST_PROBLEMS = 300
+_MOST_PROBLEMS, _MOST_COPIES = 300, 30
 _DROP = """
 <div class="u-drop">
   <template v-if="props.isUploading"><q-spinner size="20px"></q-spinner><span role="status">Sending… {{ props.uploadProgressLabel }}</span></template>
@@ -278,11 +278,7 @@ def draw_report(report: ImportReport | UndoneImport) -> None:
         if report.deleted:
             chip(f"{report.deleted:,} left out, because you deleted their notes")
     if report.copies:
-        with ui.element("p").classes("u-banner u-warn"):
-            plain(
-                f"{report.copies:,} of the new notes {'is' if report.copies == 1 else 'are'} word for word like "
-                f"{'one' if report.copies == 1 else 'notes'} that you have. The same folder from another place makes its notes twice."
-            )
+        _draw_copies(report.copies)
     if not (report.created or report.updated or report.unchanged or report.deleted or report.problems):
         plain("There was no Markdown file.")
     if report.problems:
@@ -294,6 +290,28 @@ def draw_report(report: ImportReport | UndoneImport) -> None:
             if len(report.problems) > _MOST_PROBLEMS:
                 with ui.element("li").classes("u-muted"):
                     plain(f"and {len(report.problems) - _MOST_PROBLEMS:,} more")
+
+
+def _draw_copies(copies: Sequence[ImportCopy]) -> None:
+    one = len(copies) == 1
+    with ui.element("p").classes("u-banner u-warn"):
+        plain(
+            f"{len(copies):,} of the new notes {'is' if one else 'are'} word for word like {'one' if one else 'notes'} that you "
+            "have. The same folder from another place makes its notes twice, and so do files of notes that were written here."
+        )
+    with (
+        ui.element("ul")
+        .classes("u-plain-list u-problems")
+        .props('tabindex=0 aria-label="Notes that are there twice"')
+    ):
+        for copy in copies[:_MOST_COPIES]:
+            with ui.element("li"):
+                plain(_printable(copy.path)).classes("u-mono")
+                plain(" says the same as ").classes("u-small")
+                link(copy.title or "Untitled", f"/notes/{copy.note_id}")
+        if len(copies) > _MOST_COPIES:
+            with ui.element("li").classes("u-muted"):
+                plain(f"and {len(copies) - _MOST_COPIES:,} more")
 
 
 def _draw_problem(problem: ImportProblem) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from domain.entities.note import ImportedOrigin, Link, Note, NoteArrival, NoteLine, SearchHit
+from domain.entities.note import ImportedOrigin, Link, Note, NoteArrival, NoteLine, SearchHit, hash_text
 from domain.errors import NoteNotFound
 
 
@@ -60,6 +60,10 @@ class MemoryNotes:
             for n in self._imported()
             if n.origin is not None
         }
+
+    async def written_here(self) -> dict[str, tuple[str, str]]:
+        written = [note for note in self.notes.values() if note.source != "imported" and note.text.strip()]
+        return {hash_text(note.text): (note.id, note.title) for note in reversed(written)}
 
     def _imported(self) -> list[Note]:
         return [note for note in self.notes.values() if note.source == "imported"]

@@ -9,7 +9,7 @@ from data.importing.folder import BATCH_FILES, FolderImporter
 from data.importing.reading import MAX_FILE_BYTES
 from data.markdown.parser import MarkdownNoteParser
 from data.note_changes import LocalNoteChanges
-from domain.entities.note import ImportProgress, ImportReport, Note, UndoneImport
+from domain.entities.note import ImportCopy, ImportProgress, ImportReport, Note, NoteSource, UndoneImport
 from domain.errors import InvalidRequest
 from domain.usecases.importing import UndoImportUseCase
 from domain.usecases.notes import DeleteNoteUseCase, EditNoteUseCase
@@ -279,9 +279,13 @@ def test_the_same_from_another_folder_is_told_and_can_be_undone(importing: Impor
         for number in range(3):
             (tmp_path / folder / f"{number}.md").write_text(f"# Note {number}\n\nText.")
     (tmp_path / "two" / "more.md").write_text("Only here.")
-    assert importing.run(tmp_path / "one").copies == 0
+    assert importing.run(tmp_path / "one").copies == ()
     again = importing.run(tmp_path / "two")
-    assert (again.created, again.copies, len(again.added)) == (4, 3, 4)
+    assert (again.created, len(again.copies), len(again.added)) == (4, 3, 4)
+    first = importing.by_name("one/0.md")
+    assert again.copies[0] == ImportCopy(
+        path=str(tmp_path / "two" / "0.md"), note_id=first.id, title="Note 0"
+    )
     assert importing.steps[-1].taken == 4
     changed = importing.by_name("two/2.md")
     asyncio.run(importing.edit(changed.id, text="Mine now."))
@@ -291,6 +295,33 @@ def test_the_same_from_another_folder_is_told_and_can_be_undone(importing: Impor
         *(f"/one/{number}.md"[-9:] for number in range(3)),
         "/two/2.md",
     }
+
+
+@pytest.mark.parametrize("source", ["typed", "nataraj", "gana"])
+def test_what_was_written_here_is_recognised_and_left_alone(
+    importing: Importing, tmp_path: Path, source: NoteSource
+) -> None:
+    """By its text alone: a file is called something else, and ends in a line break."""
+    written = Note(
+        id="w",
+        title="Call Anna tomorrow.",
+        text="Call Anna tomorrow.\nOr on Sunday.",
+        source=source,
+        created_at=importing.identities.now(),
+        changed_at=importing.identities.now(),
+        content_hash="w",
+    )
+    empty = written.model_copy(update={"id": "e", "text": ""})
+    asyncio.run(importing.notes.save([written, empty]))
+    (tmp_path / "anna.md").write_text("---\ntags: [people]\n---\n\nCall Anna tomorrow.\nOr on Sunday.\n")
+    (tmp_path / "empty.md").write_text("\n")
+    report = importing.run(tmp_path)
+    assert report.created == 2
+    assert report.copies == (ImportCopy(path=str(tmp_path / "anna.md"), note_id="w", title=written.title),)
+    assert importing.notes.notes["w"] == written
+    assert importing.run(tmp_path).copies == (), "it was told"
+    (tmp_path / "empty.md").write_text("Call Anna tomorrow.\nOr on Sunday.")
+    assert importing.run(tmp_path).copies == (), "a note that was there before"
 
 
 @pytest.mark.parametrize("name", ["absent", "file.md", "nul\0byte"])

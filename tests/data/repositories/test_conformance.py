@@ -22,6 +22,7 @@ from domain.entities.conversation import ChatMessage, Citation, Conversation
 from domain.entities.gana import RUNS_PER_GANA, Gana, GanaDraft, GanaRun
 from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
 from domain.entities.nataraj import Card
+from domain.entities.note import hash_text
 from domain.errors import (
     CardNotFound,
     ConversationNotFound,
@@ -273,6 +274,25 @@ def test_vectors_wait_are_stored_and_found(run: Run) -> None:
         assert [waiting[0] for waiting in await vectors.waiting(9)] == ["b"]
         await stores.notes.delete("a")
         assert [note_id for note_id, _ in await vectors.nearest([1.0, 0.0])] == ["b"]
+
+    run(test)
+
+
+def test_texts_that_were_written_here(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        await stores.notes.save(
+            [
+                note("a", "one\n", title="First"),
+                note("b", " one"),
+                note("c", "two \U0001f331", source="gana"),
+                note("d", "three", source="imported", origin="/d.md"),
+                note("e", "\n"),
+            ]
+        )
+        assert await stores.notes.written_here() == {
+            hash_text("one"): ("a", "First"),
+            hash_text("two \U0001f331"): ("c", "c"),
+        }
 
     run(test)
 

@@ -44,6 +44,21 @@ def test_import_reports_what_it_did(faces: MemoryFaces, tmp_path: Path) -> None:
     assert again.stdout.startswith("0 new, 0 changed, ")
 
 
+def test_an_import_tells_which_note_says_the_same(faces: MemoryFaces, tmp_path: Path) -> None:
+    uniun(faces, "notes", "add", "Call Anna tomorrow.")
+    (tmp_path / "anna.md").write_text("Call Anna tomorrow.\n")
+    told = uniun(faces, "notes", "import", str(tmp_path))
+    assert (
+        told.stdout
+        == "1 new, 0 changed, 0 as before, 1 of the new ones word for word like notes that you have\n"
+    )
+    [written] = [each for each in faces.library.notes.notes.values() if each.source == "typed"]
+    assert f"anna.md: Call Anna tomorrow. ({written.id[:12]}) says the same" in told.stderr
+    for number in range(12):
+        (tmp_path / f"{number}.md").write_text("Call Anna tomorrow.")
+    assert uniun(faces, "notes", "import", str(tmp_path)).stderr.count("says the same") == 10
+
+
 def test_an_import_of_nothing_is_1(faces: MemoryFaces, tmp_path: Path) -> None:
     empty = uniun(faces, "notes", "import", str(tmp_path))
     assert empty.exit_code == 1

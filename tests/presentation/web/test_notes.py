@@ -317,6 +317,11 @@ def test_what_an_import_made_twice_is_told_and_can_be_undone(desk: Desk, tmp_pat
             expect(page.get_by_text("word for word")).to_have_count(0)
             close(page)
     expect(page.get_by_text("2 of the new notes are word for word like notes that you have.")).to_be_visible()
+    twice = page.get_by_role("list", name="Notes that are there twice")
+    expect(twice.get_by_role("listitem").filter(has_text="Twice one.md")).to_contain_text(
+        "says the same as Twice one"
+    )
+    expect(twice.get_by_role("link", name="Twice two")).to_be_visible()
     page.get_by_role("button", name="Undo this import").click()
     page.get_by_role("button", name="Delete them").click()
     expect(page.get_by_text("2 notes are deleted.")).to_be_visible()
