@@ -303,7 +303,7 @@ class FileModelStore:
             context_tokens=manifest.context_tokens
             if manifest.remote
             else self._usable(manifest.context_tokens),
-            sampling=manifest.sampling,
+            sampling=manifest.remote.sampling if manifest.remote else manifest.sampling,
             gguf_path=base / manifest.gguf if manifest.gguf else None,
             mlx_path=base / manifest.mlx if manifest.mlx else None,
             remote=manifest.remote,

@@ -170,7 +170,7 @@ class RemoteScheduler:
         if first is not None:
             await first.known.wait()
             request = request.model_copy(update={"waits_for": first.id_there})
-        async with self._server.lines("POST", "/jobs", request.model_dump_json(exclude_unset=True)) as lines:
+        async with self._server.lines("POST", "/jobs", request.model_dump_json()) as lines:
             async for line in lines:
                 if "job" in line:
                     job.id_there = line["job"]

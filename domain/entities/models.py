@@ -40,6 +40,8 @@ class RemoteModel(Entity):
     """How many each server runs at once."""
     priority: bool = False
     """Whether the servers order requests by the field `priority`, smaller first."""
+    sampling: Sampling | None = None
+    """How its makers recommend to draw tokens, which no server says."""
 
     @property
     def slots(self) -> int:

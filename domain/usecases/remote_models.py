@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from domain.entities.entity import Entity
+from domain.entities.llm import Sampling
 from domain.entities.models import InstalledModel, RemoteModel, ServerState
 from domain.errors import InvalidRequest
 from domain.reasons import plain_reason
@@ -36,13 +37,20 @@ class AddRemoteModelUseCase:
         jobs: int | None = None,
         context_tokens: int | None = None,
         priority: bool = False,
+        sampling: Sampling | None = None,
     ) -> AddedRemoteModel:
         """What is not given is asked of the servers; where they do not say, one job at a time. Raises `InvalidRequest`."""
         if not model.strip():
             raise InvalidRequest("Say with --model by which name the server knows the model.")
         addresses = tuple(dict.fromkeys(map(server_address, urls)))
         try:
-            remote = RemoteModel(urls=addresses, model=model, key_variable=key_variable, priority=priority)
+            remote = RemoteModel(
+                urls=addresses,
+                model=model,
+                key_variable=key_variable,
+                priority=priority,
+                sampling=sampling,
+            )
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = {"urls": "--url", "key_variable": "--key-env"}.get(str(first["loc"][0]), "--model")

@@ -27,6 +27,12 @@ def _temperature(value: float | None) -> float | None:
     return value
 
 
+def _top_p(value: float | None) -> float | None:
+    if value is not None and not 0 < value <= 1:
+        raise typer.BadParameter("it should be a number above 0, at most 1")
+    return value
+
+
 Kind = Literal["chat", "extract", "nataraj", "gana", "api"]
 ModelOption = Annotated[
     str | None,
@@ -236,12 +242,21 @@ def _models(openers: Openers) -> typer.Typer:
         priority: Annotated[
             bool, typer.Option("--priority", help="The server orders requests by priority, as vLLM can.")
         ] = False,
+        temperature: Annotated[
+            float | None,
+            typer.Option(
+                callback=_temperature, help="As the server's model is recommended to draw tokens; else 0."
+            ),
+        ] = None,
+        top_p: Annotated[
+            float | None, typer.Option(callback=_top_p, help="As the server's model is recommended; else 1.")
+        ] = None,
     ) -> None:
         """Register a model that is already on this machine, or that servers elsewhere run."""
         from presentation.cli.models import RemoteWish, add_remote
         from presentation.cli.models import add as register
 
-        wish = RemoteWish(tuple(url or ()), model, key_env, jobs, context, priority)
+        wish = RemoteWish(tuple(url or ()), model, key_env, jobs, context, priority, temperature, top_p)
         if path is not None and wish.empty:
             register(openers.models(), name, path)
         elif path is None and wish.urls:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from domain.entities.health import EngineProcess
+from domain.entities.llm import Sampling
 from domain.entities.models import InstalledModel
 from presentation.cli import progress
 from presentation.cli.terminal import out, printable, size, write
@@ -81,10 +82,18 @@ class RemoteWish:
     jobs: int | None
     context_tokens: int | None
     priority: bool
+    temperature: float | None
+    top_p: float | None
 
     @property
     def empty(self) -> bool:
-        return self == RemoteWish((), "", None, None, None, False)
+        return self == RemoteWish((), "", None, None, None, False, None, None)
+
+    @property
+    def sampling(self) -> Sampling | None:
+        said = {"temperature": self.temperature, "top_p": self.top_p}
+        given = {name: value for name, value in said.items() if value is not None}
+        return Sampling(**given) if given else None
 
 
 async def add_remote(models: ModelsController, name: str, wish: RemoteWish) -> None:
@@ -97,6 +106,7 @@ async def add_remote(models: ModelsController, name: str, wish: RemoteWish) -> N
         jobs=wish.jobs,
         context_tokens=wish.context_tokens,
         priority=wish.priority,
+        sampling=wish.sampling,
     )
     for server in added.servers:
         write(f"{printable(server.error) if server.error else f'{printable(server.url)} answers.'}\n")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from domain.entities.health import EngineProcess
+from domain.entities.llm import Sampling
 from domain.entities.models import CatalogueEntry, InstalledModel, Memory, PullProgress
 from domain.usecases.health import ListEngineProcessesUseCase
 from domain.usecases.models import (
@@ -81,6 +82,7 @@ class ModelsController:
         jobs: int | None = None,
         context_tokens: int | None = None,
         priority: bool = False,
+        sampling: Sampling | None = None,
     ) -> AddedRemoteModel:
         """Registers servers that run a model, and asks them how they are."""
         return await self._add_remote(
@@ -91,6 +93,7 @@ class ModelsController:
             jobs=jobs,
             context_tokens=context_tokens,
             priority=priority,
+            sampling=sampling,
         )
 
     def processes(self) -> tuple[EngineProcess, ...]:

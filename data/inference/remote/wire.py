@@ -15,9 +15,6 @@ from domain.usecases.tool_calls import CLOSE, OPEN
 THINK, THOUGHT = "<think>", "</think>"
 _SEEDS = 2**31
 """Servers differ in how large a seed may be; all take this."""
-_DRAWING = {"temperature", "top_p", "top_k", "min_p"}
-_NOT_EVERYWHERE = {"top_k", "min_p"}
-"""OpenAI's own servers refuse them, so that they are sent only when they do something."""
 _TEMPLATE_KINDS = ("llama.cpp", "vllm")
 """They hand words on to the chat template; others may refuse a request that has any."""
 
@@ -36,12 +33,15 @@ def request(
         "stream": True,
         "stream_options": {"include_usage": True},
         "max_tokens": job.max_tokens - tokens_done,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
         # Drawn anew after a cut, else the same numbers would choose the next words again.
         "seed": ((sampling.seed or 0) + tokens_done) % _SEEDS,
     }
-    # What nobody has said is the server's own: it knows what its model needs.
-    said = sampling.model_dump(include=_DRAWING, exclude_unset=True)
-    body.update({name: value for name, value in said.items() if value or name not in _NOT_EVERYWHERE})
+    if sampling.top_k:
+        body["top_k"] = sampling.top_k
+    if sampling.min_p:
+        body["min_p"] = sampling.min_p
     if job.stop and whole:
         body["stop"] = list(job.stop)
     if remote.priority:

@@ -8,6 +8,7 @@ import pytest
 
 from data.clock import SystemClock
 from data.models.store import FileModelStore
+from domain.entities.llm import Sampling
 from domain.entities.models import RemoteModel, ServerState
 from domain.errors import InvalidRequest, UnknownModel
 from domain.usecases.remote_models import AddedRemoteModel, AddRemoteModelUseCase, server_address
@@ -54,6 +55,10 @@ def test_what_is_said_counts_and_silent_servers_are_registered_too(store: FileMo
     assert remote == RemoteModel(
         urls=("https://gpu/v1",), model="m", key_variable="KEY", jobs=3, priority=True
     )
+    assert store.get("team").sampling is None
+    drawn = Sampling(temperature=0.6, top_p=0.95)
+    add(store, silent, "https://gpu", sampling=drawn)
+    assert store.get("team").sampling == drawn
     again = add(store, silent, "https://gpu").model.remote
     assert again is not None
     assert (again.jobs, again.key_variable) == (1, None), "the newest registration counts"

@@ -101,19 +101,8 @@ def test_what_is_asked() -> None:
     ((_, body),) = servers.asked
     assert body["priority"] == 2
     assert body["seed"] < 2**31
-    assert not body.keys() & {"temperature", "top_p", "top_k", "min_p"}, (
-        "what was not said is the server's own"
-    )
     assert "stop" not in body, "stop strings are looked for here"
     assert body["messages"] == [{"role": "user", "content": "Hi"}]
-
-
-def test_what_was_said_of_drawing_is_handed_on() -> None:
-    remote = RemoteModel(urls=("http://a/v1",), model="m")
-    said = {"temperature": 0.0, "top_p": 1.0, "top_k": 3, "min_p": 0.0}
-    asked = JOB.model_copy(update={"sampling": Sampling(seed=1, **said)})
-    _, body = request(remote, asked, "", 0, "", whole=True)
-    assert {name: body.get(name) for name in said} == {**said, "min_p": None}
 
 
 @pytest.mark.parametrize(
