@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from domain.entities.llm import Sampling
+
+_MARK = "\x02"
+"""A character that no token has together with others."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,25 @@ class Vocabulary:
     """The chat template in Jinja, if the model has one."""
     bos_text: str = ""
     eos_text: str = ""
+
+    def encode_inside(self, text: str, specials: bool) -> list[int]:
+        """As `encode`, for text that other text comes before.
+
+        A SentencePiece vocabulary puts a space before every text that it is given, as before a word. Here that one goes
+        before a mark, and both are taken away again.
+        """
+        if not text or not self._puts_a_space_before:
+            return self.encode(text, specials)
+        ids, before = self.encode(_MARK + text, specials), b""
+        for at, token in enumerate(ids, start=1):
+            before += self.piece(token)
+            if before.endswith(_MARK.encode()):
+                return ids[at:]
+        return self.encode(text, specials)
+
+    @cached_property
+    def _puts_a_space_before(self) -> bool:
+        return b"".join(map(self.piece, self.encode("a", False))).startswith(b" ")
 
 
 class Interrupted(Exception):

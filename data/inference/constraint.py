@@ -130,7 +130,7 @@ class _TokenTable:
             specials[token].encode() if token in specials else vocabulary.piece(token)
             for token in range(vocabulary.size)
         ]
-        self._encode = vocabulary.encode
+        self._encode = vocabulary.encode_inside
 
     def __call__(self, text: bytes) -> list[int]:
         return self._encode(text.decode("utf-8", "replace"), False)

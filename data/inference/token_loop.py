@@ -150,7 +150,9 @@ class TokenLoop:
             if thinking and opens_thought(parts):
                 begun = OPEN
         self._refuse_too_long(parts)
-        prompt = [token for part in parts for token in vocabulary.encode(part, specials)]
+        prompt = vocabulary.encode(parts[0], specials)
+        for part in parts[1:]:
+            prompt += vocabulary.encode_inside(part, specials)
         prompt = with_bos(prompt, vocabulary)
         if not prompt:
             raise InvalidRequest("The prompt is empty. Send at least one character.")
