@@ -37,8 +37,14 @@ if TYPE_CHECKING:
     from presentation.flow_names import FlowNames
 
 
+_KEEP_AGAIN_S = 2.0
+
+
 def build_container(settings: Settings, server: ServerAddress | None = None) -> DeclarativeContainer:
     """The one container: flat, lazy, and only ever seen in this file. With a server, that one's scheduler is used."""
+    import asyncio
+    from functools import partial
+
     from dependency_injector import containers, providers
 
     from data.clock import SystemClock
@@ -312,6 +318,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
                 note_repository,
                 store,
                 identities,
+                providers.Object(partial(asyncio.sleep, _KEEP_AGAIN_S)),
             ),
             begin=providers.Factory(conversations.BeginConversationUseCase, identities, manas_repository),
             list_conversations=providers.Factory(

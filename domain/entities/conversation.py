@@ -51,6 +51,13 @@ class AnswerBegun(Entity):
     """Why the notes could not be searched as well as usual; none when they could."""
 
 
+class AnswerUnkept(Entity):
+    """The answer has ended, and the database cannot take it yet. It is tried again; until then it is nowhere else."""
+
+    type: Literal["unkept"] = "unkept"
+    reason: str
+
+
 class ChatMessage(Entity):
     """One message; its parent says which branch it is on."""
 
@@ -98,5 +105,5 @@ class ConversationView(Entity):
     path: tuple[PathMessage, ...]
 
 
-AnswerEvent = AnswerBegun | ThinkingDelta | GenerationEvent
+AnswerEvent = AnswerBegun | ThinkingDelta | AnswerUnkept | GenerationEvent
 """What a chat sees of an answer: everything that happens to its job, with the thinking apart."""

@@ -1,13 +1,14 @@
 """One answer in a conversation: from the notes, with citations, and kept while it comes."""
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 
 from domain.entities.conversation import (
     AnswerBegun,
     AnswerEvent,
+    AnswerUnkept,
     ChatMessage,
     Citation,
     Conversation,
@@ -34,6 +35,8 @@ from domain.usecases.thinking import ThinkingFold
 
 KEEP_PERIOD = timedelta(seconds=1)
 """So much of an answer a kill may cost."""
+_LONGEST_KEEP_PERIOD = timedelta(minutes=1)
+"""While the database takes nothing: each attempt may hold up the answer."""
 VARIED = Sampling(temperature=0.7, top_p=0.95)
 """For a retry: the likeliest tokens would be the same answer again."""
 _FEW_WORDS = 3
@@ -66,7 +69,9 @@ class AnswerUseCase:
         notes: NoteRepository,
         models: ModelStore,
         identities: Identities,
+        pause: Callable[[], Awaitable[None]],
     ) -> None:
+        """`pause` is the time between two attempts to keep an answer that the database does not take."""
         self.send = send
         self.prepare = prepare
         self.retrieve = retrieve
@@ -74,6 +79,7 @@ class AnswerUseCase:
         self.notes = notes
         self.models = models
         self.identities = identities
+        self.pause = pause
 
     def __call__(self, asking: Asking) -> "Answer":
         """Nothing happens before its `events()` are iterated."""
@@ -119,7 +125,8 @@ class Answer:
 
     async def events(self) -> AsyncGenerator[AnswerEvent, None]:
         """`AnswerBegun`, then everything that happens; may be iterated once. Ends early, without an error, after
-        `cancel()`. However it ends, the message says how: complete, stopped, or failed and why.
+        `cancel()`. However it ends, the message says how: complete, stopped, or failed and why. While the database
+        does not take that, there is an `AnswerUnkept` at each attempt, until it does or nobody iterates any more.
 
         Raises `InvalidRequest` for an empty question, and whatever ends the job.
         """
@@ -128,6 +135,7 @@ class Answer:
         await self._by.conversations.put_message(answer)
         state: MessageState = "stopped"
         error: str | None = None
+        failure: UniunError | None = None
         try:
             context = await self._context(question)
             citations = citations_of(context)
@@ -145,16 +153,25 @@ class Answer:
                 state, error = ("stopped", self._cut) if self._cut else ("complete", None)
         except JobCancelled as cancelled:
             if not self._stopping:
-                error = str(cancelled)
-                raise
-        except UniunError as failure:
-            state, error = "failed", str(failure)
+                error, failure = str(cancelled), cancelled
+        except UniunError as problem:
+            state, error, failure = "failed", str(problem), problem
+        except BaseException:
+            # Nobody is there to wait for a database.
+            await self._by.conversations.put_message(self._end(answer, state, error))
             raise
-        finally:
-            self._fold.end()
-            if self._job is not None:
-                self._job.cancel()
-            await self._by.conversations.put_message(self._so_far(answer, state, error))
+        ended = self._end(answer, state, error)
+        while (hindrance := await self._keep(ended)) is not None:
+            yield AnswerUnkept(reason=hindrance)
+            await self._by.pause()
+        if failure is not None:
+            raise failure
+
+    def _end(self, answer: ChatMessage, state: MessageState, error: str | None) -> ChatMessage:
+        self._fold.end()
+        if self._job is not None:
+            self._job.cancel()
+        return self._so_far(answer, state, error)
 
     async def _stream(
         self, question: ChatMessage, answer: ChatMessage, context: RetrievedContext | None
@@ -166,7 +183,7 @@ class Answer:
             model=self._asking.conversation.model,
             sampling=VARIED if self._asking.text is None and self._takes_the_likeliest() else None,
         )
-        kept_at = self._by.identities.now()
+        kept_at, period = self._by.identities.now(), KEEP_PERIOD
         async for event in self._job.events():
             if not isinstance(event, TextDelta):
                 if isinstance(event, Finished) and event.result.finish_reason == "length":
@@ -179,9 +196,12 @@ class Answer:
             if said:
                 yield TextDelta(text=said, tokens=event.tokens)
             now = self._by.identities.now()
-            if not timedelta(0) <= now - kept_at < KEEP_PERIOD:  # the wall clock may also have been set back
+            if not timedelta(0) <= now - kept_at < period:  # the wall clock may also have been set back
                 kept_at = now
-                await self._keep(self._so_far(answer, "streaming", None))
+                if await self._keep(self._so_far(answer, "streaming", None)) is not None:
+                    kept_at, period = self._by.identities.now(), min(2 * period, _LONGEST_KEEP_PERIOD)
+                else:
+                    period = KEEP_PERIOD
         said, _ = self._fold.end()
         if said:
             yield TextDelta(text=said, tokens=0)
@@ -190,12 +210,13 @@ class Answer:
         recommended = self._by.models.get(self._model()).sampling
         return recommended is None or recommended.temperature == 0
 
-    async def _keep(self, answer: ChatMessage) -> None:
-        """A busy database must not end an answer that comes: the last write says so if it is still busy then."""
+    async def _keep(self, answer: ChatMessage) -> str | None:
+        """Why the database did not take it; none when it did. A busy one must not end an answer that comes."""
         try:
             await self._by.conversations.put_message(answer)
-        except DatabaseError:
-            return
+        except DatabaseError as error:
+            return str(error)
+        return None
 
     def _so_far(self, answer: ChatMessage, state: MessageState, error: str | None) -> ChatMessage:
         text = self._fold.answer.lstrip("\n") if self._fold.thinking else self._fold.answer

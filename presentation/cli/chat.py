@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, aclosing
 from dataclasses import dataclass
 
-from domain.entities.conversation import AnswerBegun, AnswerEvent, ThinkingDelta
+from domain.entities.conversation import AnswerBegun, AnswerEvent, AnswerUnkept, ThinkingDelta
 from domain.entities.llm import Finished, GenerationResult, TextDelta
 from domain.errors import InvalidRequest, UniunError
 from presentation.cli.ask import sources
@@ -76,6 +76,8 @@ class _Session:
         self._reader = reader
         self._leaving = False
         self._told_hindrance: str | None = None
+        self._unkept = False
+        """The answer has ended, and waits for the database."""
 
     async def run(self) -> None:
         """One line after another; Ctrl-C goes to the answer while there is one."""
@@ -84,7 +86,7 @@ class _Session:
         assert reading is not None
 
         def interrupt() -> None:
-            if self._chat.answering:
+            if self._chat.answering and not self._unkept:
                 self._chat.cancel()
             else:
                 self._leaving = True
@@ -139,9 +141,13 @@ class _Session:
                                 self._tell(hindrance)
                             case Finished(result=result):
                                 pass
+                            case AnswerUnkept(reason=reason):
+                                waiting.close()
+                                self._wait_for_database(reason)
                             case _:
                                 waiting.tell(event)
             finally:
+                self._unkept = False
                 waiting.close()
                 write("\n" if begun else "")
         if begun and self._chat.path:
@@ -154,6 +160,13 @@ class _Session:
         if hindrance is not None and hindrance != self._told_hindrance:
             say(f"the notes are searched by words alone: {hindrance}")
         self._told_hindrance = hindrance
+
+    def _wait_for_database(self, reason: str) -> None:
+        """Says so once."""
+        if not self._unkept:
+            self._unkept = True
+            write("\n")
+            say(f"the answer is not kept yet; it is tried again until Ctrl-C. {reason}")
 
     def _footer(self, result: GenerationResult | None) -> None:
         if not (self._reader.interactive and sys.stdout.isatty()):

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from domain.entities.conversation import AnswerBegun, AnswerEvent, ThinkingDelta
+from domain.entities.conversation import AnswerBegun, AnswerEvent, AnswerUnkept, ThinkingDelta
 from domain.entities.llm import Finished, GenerationResult, Preempted, Prefilling, TextDelta, Waiting
 from domain.errors import InvalidRequest, UniunError
 from presentation.controllers.chat import ChatController
@@ -37,7 +37,7 @@ class LiveAnswer:
         self.text = ""
         self.thinking = ""
         self.markdown = GrowingMarkdown()
-        self.state: Waiting | Prefilling | Preempted | None = None
+        self.state: Waiting | Prefilling | Preempted | AnswerUnkept | None = None
         """What it waits for; none while text comes."""
         self.ended = False
         self.error: str | None = None
@@ -67,7 +67,7 @@ class LiveAnswer:
             case ThinkingDelta(text=text):
                 self.state = None
                 self.thinking += text
-            case Waiting() | Prefilling() | Preempted():
+            case Waiting() | Prefilling() | Preempted() | AnswerUnkept():
                 self.state = event
             case Finished(result=result):
                 self.result = result

@@ -1,8 +1,10 @@
 """Why an answer does not come yet, and for how long: in words."""
 
+from domain.entities.conversation import AnswerUnkept
 from domain.entities.llm import LlmTaskKind, Preempted, Prefilling, Waiting
 from domain.entities.scheduler import SchedulerSnapshot
 from presentation.web.live_answers import LiveAnswer
+from presentation.web.page_words import page_words
 
 _KINDS = {
     LlmTaskKind.CHAT: "another chat",
@@ -22,6 +24,8 @@ def waiting_words(answer: LiveAnswer, snapshot: SchedulerSnapshot, waited_s: flo
             return f"Reading the question and its notes… {100 * done // total} %"
         case Preempted(reason=reason):
             return f"Interrupted, goes on soon: {reason}"
+        case AnswerUnkept(reason=reason):
+            return f"Ended, but not kept yet; this goes on by itself… {page_words(reason)}"
     if answer.text:
         return ""
     if answer.thinking:

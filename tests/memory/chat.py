@@ -1,5 +1,9 @@
 """A chat, and the knowledge graph, over fakes."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
 from domain.repositories.background_reading import BackgroundReading
 from domain.repositories.model_store import ModelStore
 from domain.repositories.scheduler_coordinator import SchedulerCoordinator
@@ -57,7 +61,10 @@ class MemoryChat:
             self.library.notes,
             store,
             self.identities,
+            lambda: self.pause(),
         )
+        self.pause: Callable[[], Awaitable[None]] = partial(asyncio.sleep, 0)
+        """Between two attempts to keep an answer."""
         self.use_cases = ChatUseCases(
             answer=self.answer,
             begin=BeginConversationUseCase(self.identities, self.library.manases),

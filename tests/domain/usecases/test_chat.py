@@ -3,7 +3,14 @@ from contextlib import aclosing
 
 import pytest
 
-from domain.entities.conversation import AnswerBegun, AnswerEvent, ChatMessage, Conversation, ThinkingDelta
+from domain.entities.conversation import (
+    AnswerBegun,
+    AnswerEvent,
+    AnswerUnkept,
+    ChatMessage,
+    Conversation,
+    ThinkingDelta,
+)
 from domain.entities.llm import Sampling, TextDelta
 from domain.errors import DatabaseError, InvalidRequest, JobCancelled, ModelUnavailable, NoteNotFound
 from domain.usecases.chat import Asking, cited
@@ -109,6 +116,66 @@ def test_a_busy_database_does_not_end_an_answer() -> None:
     world.conversations.put_message = put_message  # type: ignore[method-assign]
     asyncio.run(world.ask("x"))
     assert asyncio.run(world.path())[-1].content == "abc"
+
+
+@pytest.mark.parametrize("way", ["complete", "stopped", "failed"])
+def test_an_answer_that_ends_while_the_database_is_away_is_kept_when_it_is_back(way: str) -> None:
+    ends = {"complete": answer("Here"), "stopped": [*answer("Here")[:1], HOLD]}
+    world = World(ends.get(way, [*answer("Here")[:1], ModelUnavailable("It is gone.")]))
+    real, away, pauses = world.conversations.put_message, [False], [0]
+
+    async def put_message(message: ChatMessage) -> None:
+        if away[0]:
+            raise DatabaseError("It cannot be reached.")
+        await real(message)
+
+    async def pause() -> None:
+        pauses[0] += 1
+        away[0] = pauses[0] < 5
+
+    async def scenario() -> list[AnswerUnkept]:
+        unkept = []
+        one = world.answer(world.asking("x"))
+        async with aclosing(one.events()) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    away[0] = True
+                    if way == "stopped":
+                        one.cancel()
+                if isinstance(event, AnswerUnkept):
+                    unkept.append(event)
+        return unkept
+
+    world.conversations.put_message = put_message  # type: ignore[method-assign]
+    world.pause = pause
+    if way == "failed":
+        with pytest.raises(ModelUnavailable):
+            asyncio.run(scenario())
+    else:
+        assert asyncio.run(scenario()) == [AnswerUnkept(reason="It cannot be reached.")] * 5
+    kept = asyncio.run(world.path())[-1]
+    assert (kept.content, kept.state) == ("Here", way)
+    assert pauses == [5]
+
+
+def test_who_goes_away_does_not_wait_for_a_database_that_is_away() -> None:
+    world = World(answer("Here"))
+    real = world.conversations.put_message
+
+    async def put_message(message: ChatMessage) -> None:
+        if message.state == "complete" and message.role == "assistant":
+            raise DatabaseError("It cannot be reached.")
+        await real(message)
+
+    async def scenario() -> None:
+        async with aclosing(world.answer(world.asking("x")).events()) as events:
+            async for event in events:
+                if isinstance(event, AnswerUnkept):
+                    return
+        raise AssertionError("it was kept")
+
+    world.conversations.put_message = put_message  # type: ignore[method-assign]
+    asyncio.run(scenario())
 
 
 def test_thinking_is_folded_away_and_not_sent_again() -> None:

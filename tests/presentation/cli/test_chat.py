@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from domain.errors import ConversationNotFound, EngineError, InvalidRequest, ModelUnavailable
+from domain.entities.conversation import ChatMessage
+from domain.errors import ConversationNotFound, DatabaseError, EngineError, InvalidRequest, ModelUnavailable
 from presentation.cli.app import build_app
 from presentation.cli.openers import Openers
 from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
+from tests.memory.conversations import MemoryConversations
 from tests.memory.library import MemoryLibrary
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -84,6 +86,25 @@ def test_a_failed_answer_does_not_end_the_conversation() -> None:
     out, err = chat("one\ntwo\n", coordinator)
     assert out == "Ha\nFine.\n"
     assert err == "uniun: It broke. Ask again.\n"
+
+
+def test_an_answer_that_the_database_does_not_take_is_tried_again_and_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, refusals = MemoryConversations.put_message, [3]
+
+    async def put_message(self: MemoryConversations, message: ChatMessage) -> None:
+        if message.state == "complete" and message.role == "assistant" and refusals[0]:
+            refusals[0] -= 1
+            raise DatabaseError("It cannot be reached.")
+        await real(self, message)
+
+    monkeypatch.setattr(MemoryConversations, "put_message", put_message)
+    out, err = chat("one\n/show\n", ScriptedCoordinator(answer("Here.")))
+    assert "  2 tiny: Here.\n" in out
+    assert err == (
+        "uniun: the answer is not kept yet; it is tried again until Ctrl-C. It cannot be reached.\n"
+    )
 
 
 def test_the_conversation_is_kept_and_can_be_gone_on_with() -> None:

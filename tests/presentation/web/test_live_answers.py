@@ -8,7 +8,7 @@ import pytest
 
 from data.scheduling.inspection import snapshot as snapshot_of
 from data.scheduling.scheduler import InferenceScheduler
-from domain.entities.conversation import ChatMessage
+from domain.entities.conversation import AnswerUnkept, ChatMessage
 from domain.entities.llm import LlmTaskKind, Preempted, Prefilling, TextDelta, Waiting
 from domain.entities.scheduler import JobView, SchedulerSnapshot
 from domain.errors import EngineError, InvalidRequest
@@ -234,10 +234,16 @@ def snapshot(
             snapshot(),
             "Interrupted, goes on soon: the engine was lost",
         ),
+        (
+            AnswerUnkept(reason="It is away. See: uniun doctor"),
+            snapshot(),
+            "Ended, but not kept yet; this goes on by itself… It is away. “Look for problems” on the settings page "
+            "says more",
+        ),
     ],
 )
 def test_a_wait_says_why(
-    state: Waiting | Prefilling | Preempted | None, seen: SchedulerSnapshot, words: str
+    state: Waiting | Prefilling | Preempted | AnswerUnkept | None, seen: SchedulerSnapshot, words: str
 ) -> None:
     live = LiveAnswer("c", "Hello?", None, 0.0)
     live.state = state
