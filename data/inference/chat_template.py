@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import jinja2
-from jinja2.ext import loopcontrols
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from data.clock import Clock
@@ -38,7 +40,7 @@ class ChatTemplate:
         specials = sorted((text for text in vocabulary.control if len(text) > 1), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, specials))) if specials else None
         self._environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
         )
         self._environment.filters["tojson"] = _tojson
         self._environment.globals.update(
@@ -59,7 +61,20 @@ class ChatTemplate:
         try:
             if self._compiled is None:
                 self._compiled = self._environment.from_string(source)
-            text = self._compiled.render(
+            text = self._rendered(self._compiled, messages, tools, thinking)
+        except Exception as error:  # a template is a program from a file and can raise anything
+            reason = str(error) or type(error).__name__
+            raise InvalidRequest(f"The model's chat template refuses these messages: {reason}") from error
+        parts = text.split(_SEAM)
+        return parts if thinking or not opens_thought(parts) else without_thought(parts)
+
+    def _rendered(
+        self, template: jinja2.Template, messages: Sequence[Message], tools: Sequence[Tool], thinking: bool
+    ) -> str:
+        """Some models know no system message (Gemma 2, the first Mistral): there it begins the user's."""
+
+        def render(messages: Sequence[Message]) -> str:
+            text = template.render(
                 messages=[self._message(message) for message in messages],
                 add_generation_prompt=True,
                 bos_token=self._vocabulary.bos_text,
@@ -69,11 +84,14 @@ class ChatTemplate:
                 **({} if thinking else _NO_THINKING),
             )
             text.encode()  # a template can render half a character, which no tokenizer takes
-        except Exception as error:  # a template is a program from a file and can raise anything
-            reason = str(error) or type(error).__name__
-            raise InvalidRequest(f"The model's chat template refuses these messages: {reason}") from error
-        parts = text.split(_SEAM)
-        return parts if thinking or not opens_thought(parts) else without_thought(parts)
+            return text
+
+        try:
+            return render(messages)
+        except jinja2.TemplateError:
+            if (merged := _system_in_user(messages)) is None:
+                raise
+            return render(merged)
 
     def _message(self, message: Message) -> dict[str, Any]:
         """As templates expect it: arguments are objects there, not text."""
@@ -117,6 +135,24 @@ class ChatTemplate:
         if self._control is None:
             return content
         return self._control.sub(lambda found: found[0][0] + _SEAM + found[0][1:], content)
+
+
+class _Generation(Extension):
+    """Templates mark with `{% generation %}` what a training should learn from; it is text like any other here."""
+
+    tags = {"generation"}  # noqa: RUF012 - as Jinja's own extensions have it
+
+    def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _system_in_user(messages: Sequence[Message]) -> list[Message] | None:
+    """None unless a system message stands right before a user's."""
+    if len(messages) < 2 or (messages[0].role, messages[1].role) != ("system", "user"):
+        return None
+    said = f"{messages[0].content}\n\n{messages[1].content}"
+    return [messages[1].model_copy(update={"content": said}), *messages[2:]]
 
 
 def opens_thought(parts: Sequence[str]) -> bool:

@@ -63,12 +63,35 @@ def test_the_usual_helpers_are_there() -> None:
     assert text == '{"a": [1, "é"]}' + str(SystemClock().now().year) + "<s>"
 
 
+GEMMA = (
+    "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    + CHATML
+)
+
+
+def test_a_system_message_that_a_model_does_not_know_begins_the_users() -> None:
+    system = Message(role="system", content="Be short.")
+    assert tokens(GEMMA, system, *chat("hi")) == tokens(CHATML, *chat("Be short.\n\nhi"))
+    assert tokens(CHATML, system, *chat("hi")) != tokens(CHATML, *chat("Be short.\n\nhi"))
+    with pytest.raises(InvalidRequest, match="System role not supported"):
+        tokens(GEMMA, system)
+
+
+def test_what_a_template_marks_for_training_is_text() -> None:
+    marked = CHATML.replace(
+        "{{ m['content'] | trim }}", "{% generation %}{{ m['content'] | trim }}{% endgeneration %}"
+    )
+    assert marked != CHATML
+    assert tokens(marked, *chat("hi")) == tokens(CHATML, *chat("hi"))
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [
         (None, "no chat template"),
         ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),
         ("{% if %}", "refuses"),
+        ("{% generation %}", "refuses"),
         ("{{ messages[7].content }}", "refuses"),
         ("{{ 1 / 0 }}", "refuses"),
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "refuses"),
