@@ -1,13 +1,12 @@
 """The conversations: found, opened, begun."""
 
-from collections.abc import Sequence
-
 from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from domain.entities.conversation import Conversation
 from presentation.controllers.chat import ChatController
+from presentation.web.rows import Row, Rows
 from presentation.web.shell import plain
 
 PAGE = 40
@@ -21,8 +20,8 @@ class ConversationList:
         self._text = ""
         self._limit = PAGE
         self._current = ""
-        self._drawn: tuple[tuple[object, ...], ...] | None = None
-        self._rows: dict[tuple[str, str, bool], Element] = {}
+        self._round = 0
+        """Of the reading that was begun last; what an earlier one finds is thrown away."""
         with ui.element("aside").classes("u-chat-list").props('aria-label="Conversations"'):
             with ui.element("div").classes("u-chat-list-head"):
                 with ui.element("a").classes("u-new-chat").props('href="/"'):
@@ -49,7 +48,7 @@ class ConversationList:
                     js_handler="(e) => emit(e.target.value)",
                 )
             )
-            self._list = ui.element("ul").classes("u-conversations")
+            self._rows = Rows(ui.element("ul").classes("u-conversations"))
             self._more = ui.button("Show more", on_click=self._show_more).props("flat no-caps dense")
             self._more.set_visibility(False)
             self._none = ui.element("p").classes("u-muted u-small u-none")
@@ -57,29 +56,17 @@ class ConversationList:
                 self._none_text = plain("")
 
     async def refresh(self, current: str) -> None:
-        """Reads them again; draws only if something has changed."""
-        found = await self._chat.conversations(self._text, limit=self._limit + 1)
-        shown = found[: self._limit]
-        drawn = ((current,), *((one.id, one.title) for one in shown))
+        """Reads them again; draws only what has changed."""
         self._current = current
+        self._round += 1
+        this_round = self._round
+        found = await self._chat.conversations(self._text, limit=self._limit + 1)
+        if this_round != self._round:
+            return
         self._more.set_visibility(len(found) > self._limit)
         self._none.set_visibility(not found)
         self._none_text.text = "Nothing found." if self._text else "Your conversations will stand here."
-        if drawn != self._drawn:
-            self._drawn = drawn
-            self._draw(shown, current)
-
-    def _draw(self, conversations: Sequence[Conversation], current: str) -> None:
-        """Rows that were there stay, so that a focus on one of them does."""
-        wanted = {(one.id, one.title, one.id == current): one for one in conversations}
-        for row in [row for row in self._rows if row not in wanted]:
-            self._rows.pop(row).delete()
-        for index, (row, conversation) in enumerate(wanted.items()):
-            if row not in self._rows:
-                with self._list:
-                    self._rows[row] = _row(conversation, is_current=row[2])
-            if self._list.default_slot.children[index] is not self._rows[row]:
-                self._rows[row].move(self._list, index)
+        self._rows.show(_row(one, is_current=one.id == current) for one in found[: self._limit])
 
     async def _search(self, event: GenericEventArguments) -> None:
         self._text = str(event.args or "")[:200]
@@ -91,12 +78,15 @@ class ConversationList:
         await self.refresh(self._current)
 
 
-def _row(conversation: Conversation, *, is_current: bool) -> Element:
-    with ui.element("li") as row, ui.element("a").props(f'href="/c/{conversation.id}"') as link:
-        plain(conversation.title).classes("u-ellipsis")
-    if is_current:
-        link.props("aria-current=page")
-    return row
+def _row(conversation: Conversation, *, is_current: bool) -> Row:
+    def draw() -> Element:
+        with ui.element("li") as row, ui.element("a").props(f'href="/c/{conversation.id}"') as link:
+            plain(conversation.title).classes("u-ellipsis")
+        if is_current:
+            link.props("aria-current=page")
+        return row
+
+    return (conversation.id, conversation.title, is_current), draw
 
 
 _TOGGLE = "() => document.body.classList.toggle('u-show-list')"

@@ -3,9 +3,11 @@
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nicegui import ui
+from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from domain.entities.llm import LlmTaskKind
@@ -14,6 +16,7 @@ from domain.errors import NotFound, UniunError
 from presentation.web.deck_words import fill_words
 from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, dialog, link, link_button
+from presentation.web.rows import Rows
 from presentation.web.shell import empty, heading, plain
 from presentation.web.site import Site
 
@@ -73,8 +76,21 @@ class DeckTable:
         self._done: deque[Done] = deque(maxlen=_UNDO)
         """What can be undone, the last deed at the end."""
         self._enough_notes = True
-        self._stack = ui.element("section").classes("u-deck").props('aria-label="Cards"')
-        self._state = ui.element("p").classes("u-deck-state u-muted u-number")
+        with ui.element("section").classes("u-deck").props('aria-label="Cards"'):
+            self._pile = ui.element("div").classes("u-deck-stack")
+            self._cards = Rows(self._pile)
+            with ui.element("div").classes("u-deck-deeds") as self._deeds:
+                _deed("drop", "Drop", "close", "ArrowLeft")
+                button("Notes", icon="description", on_click=self._show_notes).props(
+                    "flat aria-keyshortcuts=o"
+                )
+                _deed("keep", "Keep", "check", "ArrowRight")
+            self._none = ui.element("div")
+        with ui.element("p").classes("u-deck-state u-muted u-number"):
+            self._last = ui.element("span")
+            """What was done last, and the way back."""
+            self._words = plain("")
+        self._said_last: Done | None = None
         self._said = ui.element("div").classes("u-hidden").props("role=status")
 
     async def look(self) -> None:
@@ -123,6 +139,7 @@ class DeckTable:
             pass  # another page was faster
         except UniunError as error:
             self._drawn = None
+            self._cards.show(())  # the browser has hidden the card
             with self._client:
                 tell_error(error)
         self._site.changes.tell("cards")
@@ -198,22 +215,22 @@ class DeckTable:
 
     async def _draw(self, deck: Deck) -> None:
         titles = [await self._nataraj.titles(card) for card in deck.cards[:_SHOWN]]
-        self._stack.clear()
-        with self._stack:
-            if not deck.cards:
-                self._draw_empty()
-                return
-            with ui.element("div").classes("u-deck-stack"):
-                for depth, card in reversed(list(enumerate(deck.cards[:_SHOWN]))):
-                    self._draw_card(card, titles[depth], depth)
-            with ui.element("div").classes("u-deck-deeds"):
-                _deed("drop", "Drop", "close", "ArrowLeft")
-                button("Notes", icon="description", on_click=self._show_notes).props(
-                    "flat aria-keyshortcuts=o"
-                )
-                _deed("keep", "Keep", "check", "ArrowRight")
+        for part in (self._pile, self._deeds):
+            part.set_visibility(bool(deck.cards))
+        self._none.set_visibility(not deck.cards)
+        if deck.cards:
+            shown = reversed(list(enumerate(zip(deck.cards, titles, strict=False))))
+            self._cards.show(
+                ((card.id, depth), partial(self._draw_card, card, titles, depth))
+                for depth, (card, titles) in shown
+            )
+            return
+        self._cards.show(())
+        self._none.clear()
+        with self._none:
+            self._draw_empty()
 
-    def _draw_card(self, card: Card, titles: tuple[str, ...], depth: int) -> None:
+    def _draw_card(self, card: Card, titles: tuple[str, ...], depth: int) -> Element:
         with ui.element("article").classes(f"u-deck-card u-depth-{depth}") as element:
             if depth:
                 element.props("aria-hidden=true inert")
@@ -228,6 +245,7 @@ class DeckTable:
                 for side, word in (("keep", "Keep"), ("drop", "Drop")):
                     with ui.element("span").classes(f"u-deck-mark u-mark-{side}").props("aria-hidden=true"):
                         plain(word)
+        return element
 
     def _draw_empty(self) -> None:
         if not self._enough_notes:
@@ -283,23 +301,22 @@ class DeckTable:
     def _say_state(self, deck: Deck) -> None:
         snapshot = self._site.faces.scheduler.snapshot()
         words = fill_words(len(deck.cards), self._work, self._scope, snapshot)
+        self._words.text = words if deck.cards or self._work.writing else ""
         done = self._done[-1] if self._done else None
-        said = (words, done)
-        if getattr(self, "_state_said", None) == said:
+        if done == self._said_last:
             return
-        self._state_said = said
-        self._state.clear()
-        with self._state:
-            if done is not None:
-                if done.note is None:
-                    plain("Dropped. ")
-                else:
-                    plain("Kept: ")
-                    link(done.note[1] or "Untitled", f"/notes/{done.note[0]}")
-                undo = button("Undo", icon="undo").props('flat dense aria-keyshortcuts="u Control+Z"')
-                undo.props["data-deed"] = "undo"
-            if deck.cards or self._work.writing:
-                plain(words)
+        self._said_last = done
+        self._last.clear()
+        with self._last:
+            if done is None:
+                return
+            if done.note is None:
+                plain("Dropped. ")
+            else:
+                plain("Kept: ")
+                link(done.note[1] or "Untitled", f"/notes/{done.note[0]}")
+            undo = button("Undo", icon="undo").props('flat dense aria-keyshortcuts="u Control+Z"')
+            undo.props["data-deed"] = "undo"
 
     def _announce(self, text: str) -> None:
         self._said.clear()

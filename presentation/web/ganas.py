@@ -3,6 +3,7 @@
 import asyncio
 
 from nicegui import ui
+from nicegui.elements.mixins.text_element import TextElement
 
 from domain.entities.gana import Gana, GanaRun
 from presentation.web import gana_work
@@ -37,6 +38,8 @@ class GanaBook:
         self._looking = asyncio.Lock()
         self._drawn: dict[str, object] = {}
         self._lines: dict[str, ui.label] = {}
+        self._dues: dict[str, TextElement] = {}
+        self._lasts: dict[str, TextElement] = {}
         self._place = ui.element("div")
         self._rows: dict[str, ui.element] = {}
         self._order: list[str] | None = None
@@ -59,12 +62,14 @@ class GanaBook:
             newest = last.get(gana.id)
             errand = gana_work.run_of(self._site, gana.id)
             running = errand is not None and errand.running
-            due = due_words(gana, self._ganas.now())
-            seen = gana, newest, running, due
+            seen = gana, newest, running
             if self._drawn.get(gana.id) != seen:
                 self._drawn[gana.id] = seen
                 running = running or (newest is not None and newest.status == "running")
-                self._draw(gana, newest, due, running=running)
+                self._draw(gana, newest, running=running)
+            # Only the time goes on: what is drawn stays.
+            self._dues[gana.id].text = due_words(gana, self._ganas.now())
+            self._lasts[gana.id].text = self._last_words(newest)
         self.show_progress()
 
     def show_progress(self) -> None:
@@ -75,6 +80,7 @@ class GanaBook:
     def _begin(self, order: list[str]) -> None:
         self._place.clear()
         self._drawn, self._lines, self._rows = {}, {}, {}
+        self._dues, self._lasts = {}, {}
         with self._place:
             if not order:
                 text = (
@@ -88,7 +94,7 @@ class GanaBook:
                 for gana_id in order:
                     self._rows[gana_id] = ui.element("li").classes("u-card u-gana")
 
-    def _draw(self, gana: Gana, run: GanaRun | None, due: str, *, running: bool) -> None:
+    def _draw(self, gana: Gana, run: GanaRun | None, *, running: bool) -> None:
         row, name = self._rows[gana.id], gana.draft.name
         row.clear()
         with row:
@@ -105,9 +111,8 @@ class GanaBook:
             with ui.element("p"):
                 words = self._ganas.describe(gana)
                 plain(f"{words[:1].upper()}{words[1:]}. ")
-                with ui.element("span").classes("u-muted"):
-                    plain(due)
-            self._draw_last(run)
+                self._dues[gana.id] = plain("").classes("u-muted")
+            self._draw_last(gana.id, run)
             self._lines[gana.id] = ui.label("").classes("u-muted u-small u-number")
             with ui.element("div").classes("u-row u-wrap"):
                 if running:
@@ -123,14 +128,18 @@ class GanaBook:
                 gone = button("Delete", on_click=lambda: gana_work.delete(self._site, gana)).props("flat")
                 gone.props["aria-label"] = f"Delete {name}"
 
-    def _draw_last(self, run: GanaRun | None) -> None:
+    def _last_words(self, run: GanaRun | None) -> str:
+        if run is None:
+            return "It has not run yet."
+        when = moment_words(run.started_at, self._ganas.now())
+        figures = f" ({run_figures(run)})" if run.status != "running" else ""
+        return f"Last: {when} it {run_words(run)}{figures}. "
+
+    def _draw_last(self, gana_id: str, run: GanaRun | None) -> None:
         with ui.element("p").classes("u-muted u-small u-gana-last"):
+            self._lasts[gana_id] = plain("")
             if run is None:
-                plain("It has not run yet.")
                 return
-            when = moment_words(run.started_at, self._ganas.now())
-            figures = f" ({run_figures(run)})" if run.status != "running" else ""
-            plain(f"Last: {when} it {run_words(run)}{figures}. ")
             if run.output:
                 plain(f"“{' '.join(run.output.split())[:300]}”")
             elif run.status == "failed":

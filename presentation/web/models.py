@@ -1,8 +1,13 @@
 """The models on this machine, and those that can be fetched."""
 
-from nicegui import ui
+from collections.abc import Iterator
+from functools import partial
 
-from domain.entities.models import CatalogueEntry, InstalledModel, Memory
+from nicegui import ui
+from nicegui.element import Element
+from nicegui.elements.mixins.text_element import TextElement
+
+from domain.entities.models import CatalogueEntry, InstalledModel
 from domain.entities.scheduler import SchedulerSnapshot
 from domain.errors import UniunError
 from domain.usecases.models import ModelShelf
@@ -11,6 +16,7 @@ from presentation.web.model_words import fit_words, speed_words, switch_words
 from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, chip, confirm
 from presentation.web.pulls import fraction, pull_words, size
+from presentation.web.rows import Row, Rows
 from presentation.web.shell import empty, heading, plain
 from presentation.web.site import Site
 
@@ -33,35 +39,74 @@ async def page_models(site: Site) -> None:
 
 
 class ModelsShelf:
-    """Both lists, drawn again when something in them has changed."""
+    """Both lists. A model is drawn again when it has changed; what moves by itself, as memory and progress do, is only
+    written anew."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._models = site.faces.models
         self._client = ui.context.client
-        self._drawn: object = None
-        self._speeds: dict[str, str] = {}
-        """How slow a model would be, in words; empty where it would not."""
+        self._fits: dict[str, TextElement] = {}
+        self._speeds: dict[str, TextElement] = {}
+        """How slow a model would be; hidden where it would not."""
         self._lines: dict[str, ui.label] = {}
         self._bars: dict[str, ui.linear_progress] = {}
-        self._place = ui.element("div").classes("u-section")
+        with ui.element("div").classes("u-section"):
+            with ui.element("h2"):
+                plain("Installed")
+            self._none = empty(
+                "memory",
+                "No model is installed",
+                "Fetch one below; the first is small and comes within a minute.",
+            )
+            self._installed = Rows(ui.element("ul").classes("u-cards"))
+            with ui.element("h2"):
+                plain("To fetch")
+            self._available = Rows(ui.element("ul").classes("u-cards"))
         self.look()
 
     def look(self) -> None:
-        """Progress is shown as it comes; everything else when it is another than before."""
+        """Shows what is now."""
         shelf, snapshot = self._models.shelf(), self._site.faces.scheduler.snapshot()
         memory = self._models.memory()
-        names = [model.name for model in shelf.installed] + [entry.name for entry in shelf.available]
-        states = tuple(self._pull_state(name) for name in names)
-        free = round(memory.free_bytes / 1e8)
+        fits: dict[str, tuple[str, bool]] = {}
+        for model in shelf.installed:
+            known = shelf.memory.get(model.name)
+            needed = known or int(model.size_bytes * _WITHOUT_CATALOGUE)
+            fits[model.name] = fit_words(needed, memory, about=known is None)
+        for entry in shelf.available:
+            fits[entry.name] = fit_words(entry.memory_bytes, memory)
+        self._none.set_visibility(not shelf.installed)
+        # First the one that rows only leave: a model that has come is in both for a moment.
+        self._available.show(self._rows_available(shelf, fits))
+        self._installed.show(self._rows_installed(shelf, snapshot, fits))
         runs = self._site.faces.scheduler.history().runs
-        speeds = {name: speed_words(name, shelf, memory, runs) for name in names}
-        drawn = shelf, snapshot.resident, snapshot.loading, states, free, speeds
-        if drawn != self._drawn:
-            self._drawn = drawn
-            self._speeds = speeds
-            self._draw(shelf, snapshot, memory)
+        for parts in (self._fits, self._speeds, self._lines, self._bars):
+            for gone in set(parts) - set(fits):
+                del parts[gone]
+        for name, (words, _) in fits.items():
+            self._fits[name].text = words
+            self._fits[name].set_visibility(snapshot.resident != name)
+            slow = speed_words(name, shelf, memory, runs)
+            self._speeds[name].text = slow
+            self._speeds[name].set_visibility(bool(slow))
         self.show_progress()
+
+    def _rows_installed(
+        self, shelf: ModelShelf, snapshot: SchedulerSnapshot, fits: dict[str, tuple[str, bool]]
+    ) -> Iterator[Row]:
+        for model in shelf.installed:
+            resident, default = snapshot.resident == model.name, model.name == shelf.default
+            too_large = not fits[model.name][1] and not resident
+            said = (model, resident, default, too_large, self._pull_state(model.name))
+            yield said, partial(self._draw_installed, *said[:4])
+
+    def _rows_available(self, shelf: ModelShelf, fits: dict[str, tuple[str, bool]]) -> Iterator[Row]:
+        if not shelf.available:
+            yield "none", _draw_all_installed
+        for entry in shelf.available:
+            said = (entry, not fits[entry.name][1], self._pull_state(entry.name))
+            yield said, partial(self._draw_available, *said[:2])
 
     def _pull_state(self, name: str) -> tuple[bool, bool, str] | None:
         errand = self._site.pulls.get(name)
@@ -72,49 +117,23 @@ class ModelsShelf:
         snapshot = self._site.faces.scheduler.snapshot()
         for name, line in self._lines.items():
             errand = self._site.pulls.get(name)
-            if errand is not None and errand.running:
+            bar = self._bars.get(name)
+            if errand is not None and errand.running and bar is not None:
                 line.text = pull_words(errand.step)
                 done = fraction(errand.step)
-                self._bars[name].props(
+                bar.props(
                     add="indeterminate" if done is None else "",
                     remove="" if done is None else "indeterminate",
                 )
-                self._bars[name].value = done or 0
+                bar.value = done or 0
             else:
                 asked = self._site.errands.get(_SWITCH + name)
                 line.text = switch_words(name, snapshot, asked=asked is not None and asked.running)
 
-    def _draw(self, shelf: ModelShelf, snapshot: SchedulerSnapshot, memory: Memory) -> None:
-        self._place.clear()
-        self._lines, self._bars = {}, {}
-        with self._place:
-            with ui.element("h2"):
-                plain("Installed")
-            if not shelf.installed:
-                with empty(
-                    "memory",
-                    "No model is installed",
-                    "Fetch one below; the first is small and comes within a minute.",
-                ):
-                    pass
-            with ui.element("ul").classes("u-cards"):
-                for model in shelf.installed:
-                    self._draw_installed(model, shelf, snapshot, memory)
-            with ui.element("h2"):
-                plain("To fetch")
-            with ui.element("ul").classes("u-cards"):
-                for entry in shelf.available:
-                    self._draw_available(entry, memory)
-                if not shelf.available:
-                    with ui.element("li").classes("u-muted"):
-                        plain("Every model of the catalogue is installed.")
-
     def _draw_installed(
-        self, model: InstalledModel, shelf: ModelShelf, snapshot: SchedulerSnapshot, memory: Memory
-    ) -> None:
-        resident = snapshot.resident == model.name
-        default = model.name == shelf.default
-        with ui.element("li").classes("u-card u-model"):
+        self, model: InstalledModel, resident: bool, default: bool, too_large: bool
+    ) -> Element:
+        with ui.element("li").classes("u-card u-model") as row:
             with ui.element("div").classes("u-gana-head"):
                 with ui.element("h3"):
                     plain(model.name)
@@ -122,17 +141,14 @@ class ModelsShelf:
                     chip("loaded now", kind="good")
                 if default:
                     chip("in use")
-            known = shelf.memory.get(model.name)
-            needed = known or int(model.size_bytes * _WITHOUT_CATALOGUE)
-            words, fits = fit_words(needed, memory, about=known is None)
             self._facts(
-                "" if resident else words,
+                model.name,
                 f"{size(model.size_bytes)} on disk",
                 f"holds {model.context_tokens:,} tokens" if model.context_tokens else "",
                 f"licence {model.licence}",
                 model.source,
             )
-            if not fits and not resident:
+            if too_large:
                 _too_large()
             self._speed(model.name)
             self._line(model.name)
@@ -144,20 +160,20 @@ class ModelsShelf:
                 button("Remove", on_click=lambda: self._remove(model)).props(
                     f'flat aria-label="Remove {model.name}"'
                 )
+        return row
 
-    def _draw_available(self, entry: CatalogueEntry, memory: Memory) -> None:
+    def _draw_available(self, entry: CatalogueEntry, too_large: bool) -> Element:
         errand = self._site.pulls.get(entry.name)
         running = errand is not None and errand.running
-        with ui.element("li").classes("u-card u-model"):
+        with ui.element("li").classes("u-card u-model") as row:
             with ui.element("div").classes("u-gana-head"), ui.element("h3"):
                 plain(entry.title)
             with ui.element("p"):
                 plain(entry.good_for)
-            words, fits = fit_words(entry.memory_bytes, memory)
             self._facts(
-                words, f"{size(entry.download_bytes)} to fetch", f"licence {entry.licence}", entry.source
+                entry.name, f"{size(entry.download_bytes)} to fetch", f"licence {entry.licence}", entry.source
             )
-            if not fits:
+            if too_large:
                 _too_large()
             self._speed(entry.name)
             if errand is not None and not running and errand.error is not None:
@@ -176,19 +192,20 @@ class ModelsShelf:
                     button(word, icon="download", on_click=lambda: self._pull(entry.name)).props(
                         f'aria-label="{word} {entry.title}"'
                     )
+        return row
 
     def _speed(self, name: str) -> None:
-        if words := self._speeds.get(name):
-            with ui.element("p").classes("u-muted u-small"):
-                plain(words)
+        self._speeds[name] = TextElement(tag="p", text="").classes("u-muted u-small")
 
-    def _facts(self, *facts: str) -> None:
+    def _facts(self, name: str, *facts: str) -> None:
         with ui.element("div").classes("u-model-facts u-number"):
+            self._fits[name] = plain("")
             for fact in facts:
                 if fact:
                     plain(fact)
 
     def _line(self, name: str) -> None:
+        self._bars.pop(name, None)
         errand = self._site.pulls.get(name)
         if errand is not None and errand.running:
             self._bars[name] = (
@@ -237,6 +254,12 @@ class ModelsShelf:
                 return
             tell(f"{model.name} is removed; {size(freed)} are free again.")
             self._site.changes.tell("models")
+
+
+def _draw_all_installed() -> Element:
+    with ui.element("li").classes("u-muted") as row:
+        plain("Every model of the catalogue is installed.")
+    return row
 
 
 def _too_large() -> None:

@@ -16,6 +16,7 @@ from presentation.counting import counted
 from presentation.web.notes_rows import NoteRows
 from presentation.web.notices import sentence
 from presentation.web.parts import button
+from presentation.web.rows import Rows
 from presentation.web.shell import empty, plain
 from presentation.web.site import Site
 
@@ -54,7 +55,9 @@ class NotesList:
         self._wanted = wanted
         self._none_at_all = none_at_all
         self._rows = NoteRows(site, lambda tag: NoteFilter(tag=tag).path)
-        self._near: list[SearchHit] | None = None
+        self._compared: NoteFilter | None = None
+        """What was asked for when meanings were compared last; none once something else is shown."""
+        self._drawn_below: object = None
         self._round = 0
         """Of the search that was asked for last; what an earlier one finds is thrown away."""
 
@@ -83,7 +86,14 @@ class NotesList:
             self._select("Manas", "All Manases", choices, self._wanted.manas, self._use_manas)
         with ui.element("p").classes("u-muted u-small").props("role=status aria-live=polite"):
             self._said = plain("")
-        self._list = ui.element("ul").classes("u-list u-note-list").props('aria-label="Notes"')
+        self._list = Rows(ui.element("ul").classes("u-list u-note-list").props('aria-label="Notes"'))
+        with ui.element("section").classes("u-stack") as self._near_place:
+            with ui.element("h2").classes("u-near"):
+                plain("Close in meaning")
+            self._near = Rows(
+                ui.element("ul").classes("u-list u-note-list").props('aria-label="Close in meaning"')
+            )
+        self._near_place.set_visibility(False)
         self._below = ui.element("div").classes("u-row u-between")
         await self._refresh()
         self._site.changes.on("notes", self._refresh)
@@ -151,39 +161,38 @@ class NotesList:
         if not lines and total:
             await self._want(replace(wanted, start=0))
             return
-        self._clear()
         end = wanted.start + len(lines)
         self._said.text = (
             f"{wanted.start + 1:,}–{end:,} of {total:,}" if total > len(lines) else counted(total, "note")
         )
-        with self._list:
-            for line in lines:
-                self._rows.line(line)
+        self._list.show(self._rows.line(line) for line in lines)
+        self._show_near(())
+        self._compared = None
         if not lines and not (wanted.tag or wanted.manas):
-            with self._below:
-                self._none_at_all.draw()
+            self._draw_below("none at all", self._none_at_all.draw)
         elif not lines:
-            self._nothing()
-        if total > PAGE:
-            with self._below:
-                self._turn("Newer", "chevron_left", wanted.start - PAGE, wanted.start > 0)
-                self._turn("Older", "chevron_right", wanted.start + PAGE, end < total)
+            self._draw_nothing()
+        elif total > PAGE:
+            last = end >= total
+            self._draw_below(("pages", wanted, last), lambda: self._draw_pages(wanted.start, last=last))
+        else:
+            self._draw_below(None, lambda: None)
 
     async def _search(self, this_round: int) -> None:
         """Words at once; meaning, which may have to load its model first, when it is there."""
         words = (await self._find("words")).hits
         if this_round != self._round:
             return
-        self._clear()
-        with self._list:
-            for hit in words:
-                self._rows.hit(hit)
+        self._list.show(self._rows.hit(hit) for hit in words)
         self._said.text = f"{_with_words(words)}; comparing meanings…"
-        self._near = None
+        if self._compared != self._wanted:
+            self._compared = self._wanted
+            self._show_near(())
+            self._draw_below(None, lambda: None)
         await self._compare(words, this_round)
 
     async def _compare(self, words: Sequence[SearchHit], this_round: int) -> None:
-        """Again and again while notes wait for their vectors; what has not changed is not drawn again."""
+        """Again and again while notes wait for their vectors."""
         found = _with_words(words)
         try:
             meaning = await self._find("meaning")
@@ -191,7 +200,7 @@ class NotesList:
             if this_round == self._round:
                 self._said.text = f"{found}. Meanings could not be compared: {sentence(error)}"
                 if not words:
-                    self._nothing()
+                    self._draw_nothing()
             return
         if this_round != self._round:
             return
@@ -203,26 +212,18 @@ class NotesList:
             else ""
         )
         self._said.text = f"{found}{f', {len(near)} more close in meaning' if near else ''}{later}"
-        if near != self._near:
-            self._near = near
-            self._below.clear()
-            with self._below:
-                self._draw_near(near, nothing=not words and not near, waiting=meaning.waiting)
+        self._show_near(near)
+        if not words and not near:
+            self._draw_nothing(waiting=meaning.waiting > 0)
+        else:
+            self._draw_below(None, lambda: None)
         if meaning.waiting:
-            with self._below:
+            with self._near_place:
                 ui.timer(WAITING_S, lambda: self._compare(words, this_round), once=True)
 
-    def _draw_near(self, near: Sequence[SearchHit], *, nothing: bool, waiting: int) -> None:
-        if nothing:
-            self._nothing(waiting)
-        if not near:
-            return
-        with ui.element("section").classes("u-stack u-grow"):
-            with ui.element("h2").classes("u-near"):
-                plain("Close in meaning")
-            with ui.element("ul").classes("u-list u-note-list").props('aria-label="Close in meaning"'):
-                for hit in near:
-                    self._rows.hit(hit)
+    def _show_near(self, near: Sequence[SearchHit]) -> None:
+        self._near_place.set_visibility(bool(near))
+        self._near.show(self._rows.hit(hit) for hit in near)
 
     async def _find(self, mode: SearchMode) -> SearchResult:
         wanted = self._wanted
@@ -230,30 +231,34 @@ class NotesList:
             wanted.text, mode=mode, tag=wanted.tag or None, manas=wanted.manas or None, limit=MOST_HITS
         )
 
-    def _clear(self) -> None:
-        self._list.clear()
-        self._below.clear()
+    def _draw_below(self, what: object, draw: Callable[[], None]) -> None:
+        """Unless it stands there already."""
+        if what != self._drawn_below:
+            self._drawn_below = what
+            self._below.clear()
+            with self._below:
+                draw()
 
-    def _nothing(self, waiting: int = 0) -> None:
-        """`waiting`: so many notes have not been compared."""
-        with self._below:
-            if waiting:
-                empty(
-                    "search",
-                    "Nothing found yet",
-                    "What is close in meaning appears here when more notes can be compared.",
-                )
-            elif self._wanted.tag or self._wanted.manas:
-                empty("search_off", "Nothing found", "Try other words, or look in all tags and Manases.")
-            else:
-                empty("search_off", "Nothing found", "Try other words.")
+    def _draw_nothing(self, *, waiting: bool = False) -> None:
+        """`waiting`: some notes have not been compared."""
+        narrowed = bool(self._wanted.tag or self._wanted.manas)
+        self._draw_below(("nothing", waiting, narrowed), lambda: _nothing(waiting=waiting, narrowed=narrowed))
 
     def _failed(self, why: str) -> None:
-        self._clear()
+        def draw() -> None:
+            with ui.element("div").classes("u-banner u-bad u-row u-grow").props("role=alert"):
+                plain(why).classes("u-grow")
+                button("Try again", on_click=self._refresh)
+
+        self._list.show(())
+        self._show_near(())
         self._said.text = ""
-        with self._below, ui.element("div").classes("u-banner u-bad u-row u-grow").props("role=alert"):
-            plain(why).classes("u-grow")
-            button("Try again", on_click=self._refresh)
+        self._compared = None
+        self._draw_below(("failed", why), draw)
+
+    def _draw_pages(self, start: int, *, last: bool) -> None:
+        self._turn("Newer", "chevron_left", start - PAGE, start > 0)
+        self._turn("Older", "chevron_right", start + PAGE, not last)
 
     def _turn(self, text: str, icon: str, start: int, possible: bool) -> None:
         turned = button(
@@ -267,6 +272,19 @@ def _tag_choices(tags: dict[str, int], chosen: str) -> list[tuple[str, str]]:
     if chosen and chosen not in dict(shown):
         shown.append((chosen, f"#{chosen}"))
     return shown
+
+
+def _nothing(*, waiting: bool, narrowed: bool) -> None:
+    if waiting:
+        empty(
+            "search",
+            "Nothing found yet",
+            "What is close in meaning appears here when more notes can be compared.",
+        )
+    elif narrowed:
+        empty("search_off", "Nothing found", "Try other words, or look in all tags and Manases.")
+    else:
+        empty("search_off", "Nothing found", "Try other words.")
 
 
 def _with_words(hits: Sequence[SearchHit]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from nicegui import ui
 from nicegui.element import Element
@@ -10,20 +11,27 @@ from domain.entities.note import Manas, NoteLine, SearchHit
 from domain.errors import NotFound
 from presentation.web.notices import tell
 from presentation.web.parts import confirm
+from presentation.web.rows import Row
 from presentation.web.shell import plain
 from presentation.web.site import Site
 
 
 class NoteRows:
-    """Draws rows into a list. `manas` is the one that the list is narrowed to; `path_of_tag` where a tag leads."""
+    """The rows of a list. `manas` is the one that the list is narrowed to; `path_of_tag` where a tag leads."""
 
     def __init__(self, site: Site, path_of_tag: Callable[[str], str]) -> None:
         self._site = site
         self._path_of_tag = path_of_tag
         self.manas: Manas | None = None
 
-    def line(self, line: NoteLine) -> None:
-        with ui.element("li").classes("u-note-row"):
+    def line(self, line: NoteLine) -> Row:
+        return (line, self.manas), partial(self._draw_line, line)
+
+    def hit(self, hit: SearchHit) -> Row:
+        return (hit.note_id, hit.title, hit.snippet, self.manas), partial(self._draw_hit, hit)
+
+    def _draw_line(self, line: NoteLine) -> Element:
+        with ui.element("li").classes("u-note-row") as row:
             with _note_link(line.id), ui.element("span").classes("u-note-name"):
                 plain(line.title)
             with ui.element("span").classes("u-note-tags"):
@@ -33,14 +41,16 @@ class NoteRows:
                     plain(f"+{len(line.tags) - 3}").classes("u-muted u-small")
             plain(day(line.changed_at)).classes("u-muted u-small u-number")
             self._buttons(line.id, line.title)
+        return row
 
-    def hit(self, hit: SearchHit) -> None:
-        with ui.element("li").classes("u-note-row"):
+    def _draw_hit(self, hit: SearchHit) -> Element:
+        with ui.element("li").classes("u-note-row") as row:
             with _note_link(hit.note_id):
                 with ui.element("span").classes("u-note-name"):
                     plain(hit.title)
                 plain(hit.snippet).classes("u-note-snippet u-muted u-small")
             self._buttons(hit.note_id, hit.title)
+        return row
 
     def _tag(self, tag: str) -> None:
         with ui.element("a").classes("u-chip") as chip:
@@ -70,11 +80,13 @@ class NoteRows:
         self._site.changes.tell("manases")
 
     async def _delete(self, note_id: str, title: str) -> None:
+        client = ui.context.client
         if await ask_to_delete(title):
             try:
                 await self._site.faces.notes.delete(note_id)
             except NotFound:
-                tell("It was deleted already.")
+                with client:
+                    tell("It was deleted already.")
             self._site.changes.tell("notes")
 
 

@@ -1,11 +1,15 @@
 """Keys for other programs: made, shown once, revoked."""
 
+from functools import partial
+
 from nicegui import ui
+from nicegui.element import Element
 
 from domain.entities.api import ApiKey
 from domain.errors import UniunError
 from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, confirm, section
+from presentation.web.rows import Rows
 from presentation.web.shell import plain
 from presentation.web.site import Site
 
@@ -23,12 +27,12 @@ async def draw_keys(site: Site) -> None:
 
 
 class ApiKeys:
-    """What there is, drawn anew after every change."""
+    """What there is; a row stays as long as its key does."""
 
     def __init__(self, site: Site) -> None:
         self._keys = site.faces.api_keys
         self._client = ui.context.client
-        self._list = ui.element("ul").classes("u-list")
+        self._rows = Rows(ui.element("ul").classes("u-list"))
         with ui.element("div").classes("u-row u-wrap"):
             self._name = ui.input("Name of the program").props(
                 "outlined dense stack-label autocomplete=off maxlength=100"
@@ -44,13 +48,10 @@ class ApiKeys:
         except UniunError as error:
             tell_error(error)
             return
-        self._list.clear()
-        with self._list:
-            for key in keys:
-                self._row(key)
+        self._rows.show((key, partial(self._row, key)) for key in keys)
 
-    def _row(self, key: ApiKey) -> None:
-        with ui.element("li").classes("u-row u-spread u-wrap"):
+    def _row(self, key: ApiKey) -> Element:
+        with ui.element("li").classes("u-row u-spread u-wrap") as row:
             with ui.element("div").classes("u-grow"):
                 plain(key.name)
                 with ui.element("p").classes("u-muted u-small u-number"):
@@ -58,6 +59,7 @@ class ApiKeys:
                     plain(f"Made on {key.created_at.astimezone():%Y-%m-%d}{rate}")
             revoke = button("Revoke", on_click=lambda: self._revoke(key)).props("flat")
             revoke.props["aria-label"] = f"Revoke the key of {key.name}"
+        return row
 
     async def _create(self) -> None:
         name = str(self._name.value or "").strip()

@@ -31,7 +31,8 @@
   };
 
   const act = (deed) => {
-    if (!window.did_handshake || !window.socket?.connected) return;
+    // What is pressed before the first connection is sent with it.
+    if (window.did_handshake && !window.socket?.connected) return;
     if (deed === "undo") return emitEvent("uniun_deck", { deed });
     const card = top();
     if (!card || card.dataset.gone) return;
