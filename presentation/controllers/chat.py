@@ -152,7 +152,9 @@ class ChatController:
         if self._path:
             self._conversation = await self._do.change.use_manas(self.conversation.id, manas)
         else:
-            await self.begin(manas=manas)
+            # The same conversation: a page has told its id already, and a question may be on its way.
+            begun = await self._do.begin(manas=manas)
+            self._conversation = self.conversation.model_copy(update={"manas_id": begun.manas_id})
 
     # -- asking
 

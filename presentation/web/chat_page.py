@@ -1,5 +1,6 @@
 """Shiv, the chat: one conversation, with the others beside it."""
 
+import asyncio
 from collections.abc import Sequence
 
 from nicegui import ui
@@ -53,6 +54,8 @@ class ChatPage:
         self._told = ""
         """Of the answer that is on its way, to who listens."""
         self._outside = Outside(site, chat, lambda: self._live is None and not self._deleted)
+        self._turn = asyncio.Lock()
+        """An older reading of the conversation must not end after a newer."""
 
     async def draw(self) -> None:
         chat, site = self._chat, self._site
@@ -87,6 +90,10 @@ class ChatPage:
 
     async def _refresh(self) -> None:
         """Everything that this or another page, or the answer itself, may have changed."""
+        async with self._turn:
+            await self._read()
+
+    async def _read(self) -> None:
         if self._deleted:
             return
         chat = self._chat

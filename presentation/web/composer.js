@@ -21,7 +21,7 @@ export default {
     </form>`,
   props: { draft_key: String, label: String, longest: Number, busy: Boolean, waits: Boolean },
   emits: ["send", "stop", "typing"],
-  data: () => ({ text: "", editing: null, sending: false, note: "", before: "", told_at: -Infinity }),
+  data: () => ({ text: "", editing: null, sending: false, sent: "", note: "", before: "", told_at: -Infinity }),
   mounted() {
     this.key_of_draft = this.draft_key;
     this.text = localStorage.getItem(kept(this.key_of_draft)) ?? "";
@@ -91,13 +91,17 @@ export default {
         return;
       }
       this.sending = true;
+      this.sent = this.text;
       this.$emit("send", { text: this.text, editing: this.editing });
     },
+    // What has been typed since it was sent stays.
     accepted(draft_key) {
+      const more = this.text.startsWith(this.sent) ? this.text.slice(this.sent.length) : this.text;
       if (!this.editing) localStorage.removeItem(kept(this.key_of_draft));
       this.key_of_draft = draft_key;
-      this.text = this.editing ? this.before : "";
-      this.editing = null;
+      this.text = this.editing ? this.before + more : more;
+      if (more) localStorage.setItem(kept(draft_key), this.text);
+      [this.editing, this.sent] = [null, ""];
       this.sending = false;
       this.told_at = -Infinity;
       this.$nextTick(this.grow);

@@ -1,5 +1,6 @@
 """What is known about a note: tags, concepts, links, sets; beside the editor."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import quote
@@ -39,6 +40,8 @@ class NoteAbout:
         self._site = site
         self._saver = saver
         self._field = field
+        self._turn = asyncio.Lock()
+        """An older reading must not end after a newer."""
         note = saver.note
         self._seen: dict[str, object] = {}
         with _section("Tags"):
@@ -72,6 +75,10 @@ class NoteAbout:
 
     async def refresh(self) -> None:
         """Reads everything, and draws what is another than before."""
+        async with self._turn:
+            await self._refresh()
+
+    async def _refresh(self) -> None:
         note_id = self._saver.note.id
         details = await self._site.faces.notes.show(note_id)
         manases = self._site.faces.manases

@@ -1,5 +1,7 @@
 """The chat beside the editor: it knows the draft, and its answers can go into it."""
 
+import asyncio
+
 from nicegui import ui
 
 from domain.entities.conversation import ChatMessage, Draft
@@ -33,6 +35,8 @@ class ComposerPanel:
         self._ahead = ReadAhead(self._chat, site.now)
         self._outside = Outside(site, self._chat, lambda: self._live is None)
         self._live: LiveAnswer | None = None
+        self._turn = asyncio.Lock()
+        """An older reading of the conversation must not end after a newer."""
         ui.context.client.on_delete(self._ahead.stop)
 
     async def draw(self, conversation_id: str) -> None:
@@ -71,6 +75,10 @@ class ComposerPanel:
         await self._chat.begin()
 
     async def _refresh(self) -> None:
+        async with self._turn:
+            await self._read()
+
+    async def _read(self) -> None:
         live = self._site.answers.of(self._chat.conversation.id)
         if self._chat.path or (live is not None and live.begun is not None):
             try:

@@ -46,6 +46,8 @@ class NotePage:
         self._site = site
         self._note = details.note
         self._mode = "write"
+        self._rendering = 0
+        """Of the text that came last; an earlier one that takes longer is thrown away."""
         self._deleted = False
 
     async def draw(self, chat: str) -> None:
@@ -150,7 +152,11 @@ class NotePage:
     async def _render(self, text: str) -> None:
         if self._mode == "write":
             return
+        self._rendering += 1
+        this_rendering = self._rendering
         html = note_html(text) if len(text) < _SLOW_TEXT else await asyncio.to_thread(note_html, text)
+        if this_rendering != self._rendering:
+            return
         self._preview.patch(0, [html or "<p>Nothing is written yet.</p>"])
 
     # -- what is typed
@@ -171,11 +177,11 @@ class NotePage:
             await self._saver.found_draft()
             self._conflict.show(draft=True)
 
-    async def _looked(self, all_saved: bool) -> None:
+    async def _looked(self, saved: int | None) -> None:
         if self._deleted:
             return
         try:
-            if await self._saver.look(all_saved=all_saved):
+            if await self._saver.look(saved):
                 await self._about.refresh()
                 await self._render(self._saver.note.text)
         except NoteNotFound:

@@ -51,7 +51,7 @@ export default {
     },
   },
   mounted() {
-    this.onFocus = () => this.$emit("look", this.serial === this.sent && this.state === "saved");
+    this.onFocus = () => this.$emit("look", this.serial === this.sent && this.state === "saved" ? this.serial : null);
     if (this.readonly) return;
     this.retry = setInterval(this.flush, RETRY_MS);
     this.onHide = () => document.visibilityState === "hidden" && this.flush(true);
@@ -98,7 +98,7 @@ export default {
       this.sent = this.serial;
       this.state = "saving";
       this.sentAt = performance.now();
-      this.$emit("edit", { serial: this.serial, title: this.title, text: this.text });
+      this.$emit("edit", { serial: this.serial, title: this.title, text: this.text, seen: this.base });
       clearTimeout(this.answer);
       // Sent into a connection that had just died: send it once more.
       this.answer = setTimeout(() => this.state === "saving" && this.again(), 5000);
@@ -205,7 +205,12 @@ export default {
     check() {
       this.onFocus();
     },
-    load(title, text, seen) {
+    // What has been typed since the server was told that all is saved stays, and is offered as after a reload.
+    load(title, text, seen, serial) {
+      if (typeof serial === "number" && serial !== this.serial) {
+        this.state = "conflict";
+        return this.$emit("draft", { unchanged: false });
+      }
       const area = this.$refs.area;
       const [start, end, top] = [area.selectionStart, area.selectionEnd, area.scrollTop];
       [this.title, this.text, this.base] = [title, text, seen];

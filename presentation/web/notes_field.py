@@ -1,7 +1,7 @@
 """Title and text of a note, in the browser."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nicegui.element import Element
@@ -19,11 +19,13 @@ _LONGEST_BEGINNING = 200
 
 @dataclass(frozen=True)
 class Edit:
-    """What the user has typed so far. `serial` grows with every keystroke."""
+    """What the user has typed so far. `serial` grows with every keystroke; `seen` is the content that it was typed into, as
+    far as the browser knew."""
 
     serial: int
     title: str
     text: str
+    seen: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,11 @@ class NoteField(Element, component="notes_field.js"):
         *,
         on_edit: Callable[[Edit], Awaitable[None]],
         on_draft: Callable[[bool], Awaitable[None]],
-        on_look: Callable[[bool], Awaitable[None]],
+        on_look: Callable[[int | None], Awaitable[None]],
         complete: Callable[[str], Awaitable[Sequence[str]]],
     ) -> None:
         """`on_draft` is told whether the note is still what the draft found was typed into; `on_look`, when the user
-        comes back to the page, whether all that was typed is saved. `complete` finds titles that begin so."""
+        comes back to the page, the last keystroke if all that was typed is saved, else none. `complete` finds titles that begin so."""
         super().__init__()
         too_long = is_too_long(note)
         self._props["note"] = note.id
@@ -63,7 +65,7 @@ class NoteField(Element, component="notes_field.js"):
                 await on_edit(edit)
 
         async def looked(event: GenericEventArguments) -> None:
-            await on_look(event.args is True)
+            await on_look(event.args if type(event.args) is int else None)
 
         async def found(event: GenericEventArguments) -> None:
             await on_draft(isinstance(event.args, dict) and event.args.get("unchanged") is True)
@@ -93,9 +95,10 @@ class NoteField(Element, component="notes_field.js"):
         """Nothing is sent any more until `load` or `resend`."""
         self.run_method("conflict")
 
-    def load(self, note: Note) -> None:
-        """Shows the note as it is now, and forgets what was typed."""
-        self.run_method("load", note.title, note.text[:LONGEST_TEXT], note.content_hash)
+    def load(self, note: Note, serial: int | None = None) -> None:
+        """Shows the note as it is now, and forgets what was typed. With a serial: unless more has been typed since; then
+        `on_draft` is called."""
+        self.run_method("load", note.title, note.text[:LONGEST_TEXT], note.content_hash, serial)
 
     def forget(self) -> None:
         """What is kept in the browser goes."""
@@ -136,7 +139,7 @@ def is_blank(note: Note) -> bool:
 def _edit(said: object) -> Edit | None:
     """A browser may send anything."""
     match said:
-        case {"serial": int() as serial, "title": str() as title, "text": str() as text}:
-            return Edit(serial, title[:500], text)
+        case {"serial": int() as serial, "title": str() as title, "text": str() as text, **more}:
+            return Edit(serial, title[:500], text, seen=str(more.get("seen", "")))
         case _:
             return None

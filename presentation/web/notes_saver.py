@@ -20,7 +20,7 @@ class Field(Protocol):
 
     def conflict(self) -> None: ...
 
-    def load(self, note: Note) -> None: ...
+    def load(self, note: Note, serial: int | None = None) -> None: ...
 
     def resend(self) -> None: ...
 
@@ -33,6 +33,8 @@ class NoteSaver:
         self._field = field
         self._turn = asyncio.Lock()
         self._newest: Edit | None = None
+        self._left: str | None = None
+        """The content in whose place another one was loaded. What was typed into it is still to be saved as its change."""
         self.note = note
         self.theirs: Note | None = None
 
@@ -50,7 +52,7 @@ class NoteSaver:
                 # A title that was not touched goes on following the first line of the text.
                 title=edit.title if edit.title != self.note.title else None,
                 text=edit.text,
-                seen=self.note.content_hash,
+                seen=self._left if edit.seen and edit.seen == self._left else self.note.content_hash,
             )
         except NoteChanged:
             now = await self._now()
@@ -76,18 +78,19 @@ class NoteSaver:
                 self.note.id, tags=[*kept, *add], seen=self.note.content_hash
             )
 
-    async def look(self, *, all_saved: bool) -> bool:
-        """The note may have been changed elsewhere: if nothing is typed here, it is shown as it is now. Whether it was."""
+    async def look(self, saved: int | None) -> bool:
+        """The note may have been changed elsewhere: if nothing is typed here, it is shown as it is now. Whether it was.
+        `saved` is the serial of the last keystroke if all is saved, else none."""
         async with self._turn:
-            if not all_saved or self._newest is not None or self.theirs is not None:
+            if saved is None or self._newest is not None or self.theirs is not None:
                 return False
             now = await self._now()
-            if now.content_hash == self.note.content_hash:
+            if self._newest is not None or now.content_hash == self.note.content_hash:
                 return False
-            loaded = (now.title, now.text) != (self.note.title, self.note.text)
+            if (now.title, now.text) != (self.note.title, self.note.text):
+                self._left = self.note.content_hash
+                self._field.load(now, saved)
             self.note = now
-            if loaded:
-                self._field.load(now)
             return True
 
     async def found_draft(self) -> None:
@@ -99,13 +102,13 @@ class NoteSaver:
     def keep_mine(self) -> None:
         """What stands in the field becomes the note; the other's text is in nothing any more."""
         assert self.theirs is not None
-        self.note, self.theirs = self.theirs, None
+        self.note, self.theirs, self._left = self.theirs, None, None
         self._field.resend()
 
     def take_theirs(self) -> None:
         """What was typed here goes."""
         assert self.theirs is not None
-        self.note, self.theirs = self.theirs, None
+        self.note, self.theirs, self._left = self.theirs, None, None
         self._field.load(self.note)
 
     async def keep_both(self, mine: Edit) -> Note:

@@ -63,6 +63,16 @@ def test_the_surface_follows_the_conversation_that_is_shown() -> None:
     ]
 
 
+def test_what_a_new_conversation_draws_on_makes_it_no_other_one() -> None:
+    memory = MemoryChat(ScriptedCoordinator(), MemoryStore("tiny"))
+    chat = open_chat(ScriptedCoordinator(), memory=memory)
+    before = chat.conversation
+
+    manas = asyncio.run(memory.library.manases.create("Trees"))
+    asyncio.run(chat.use_manas(manas.id))
+    assert chat.conversation == before.model_copy(update={"manas_id": manas.id})
+
+
 def test_a_conversation_is_kept_from_its_first_question_on() -> None:
     coordinator = ScriptedCoordinator(answer("One."))
     memory = MemoryChat(coordinator, MemoryStore("tiny"))

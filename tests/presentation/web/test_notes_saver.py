@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from domain.entities.knowledge import NoteReading
-from domain.entities.note import Note
+from domain.entities.note import Note, NoteDetails
 from domain.errors import InvalidRequest, NoteChanged
 from presentation.controllers.notes import NotesController
 from presentation.web.notes_field import Edit
@@ -30,7 +30,7 @@ class Paper:
     def conflict(self) -> None:
         self.said.append(("conflict", None))
 
-    def load(self, note: Note) -> None:
+    def load(self, note: Note, serial: int | None = None) -> None:
         self.said.append(("load", note.text))
 
     def resend(self) -> None:
@@ -121,14 +121,57 @@ def test_an_untouched_field_shows_what_changed_elsewhere() -> None:
     async def write() -> None:
         desk = Desk()
         saver = await desk.open()
-        assert not await saver.look(all_saved=True)
+        assert not await saver.look(0)
         await desk.notes.change(saver.note.id, text="theirs")
-        assert not await saver.look(all_saved=False)
-        assert await saver.look(all_saved=True)
+        assert not await saver.look(None)
+        assert await saver.look(0)
         assert desk.paper.said == [("load", "theirs")]
         await desk.notes.tag(saver.note.id, ["new"], [])
-        assert await saver.look(all_saved=True)
+        assert await saver.look(0)
         assert desk.paper.said == [("load", "theirs")]
+
+    asyncio.run(write())
+
+
+def test_what_was_typed_into_the_old_text_is_not_saved_over_the_one_that_is_loaded() -> None:
+    """A keystroke may be on its way to the server while what another page wrote is on its way to the browser."""
+
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+        before = saver.note.content_hash
+        await desk.notes.change(saver.note.id, text="theirs")
+        assert await saver.look(0)
+        assert not await saver.take(Edit(1, "one", "one, and mine", seen=before))
+        assert desk.paper.said == [("load", "theirs"), ("conflict", None)]
+        assert await desk.text(saver) == "theirs"
+        saver.keep_mine()
+        assert await saver.take(Edit(2, "one", "one, and mine", seen=before))
+        assert await desk.text(saver) == "one, and mine"
+
+    asyncio.run(write())
+
+
+def test_what_comes_while_the_note_is_looked_at_is_not_loaded_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+        await desk.notes.change(saver.note.id, text="theirs")
+        asked, answered, show = asyncio.Event(), asyncio.Event(), desk.notes.show
+
+        async def late(note_id: str) -> NoteDetails:
+            asked.set()
+            await answered.wait()
+            return await show(note_id)
+
+        monkeypatch.setattr(desk.notes, "show", late)
+        looking = asyncio.create_task(saver.look(0))
+        await asked.wait()
+        taking = asyncio.create_task(saver.take(Edit(1, "one", "mine")))
+        await asyncio.sleep(0)
+        answered.set()
+        assert (await looking, await taking) == (False, False)
+        assert desk.paper.said == [("conflict", None)]
 
     asyncio.run(write())
 
