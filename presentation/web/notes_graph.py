@@ -1,7 +1,9 @@
 """A picture of the concepts, and the same as a list."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from nicegui import ui
@@ -20,6 +22,8 @@ MOST = 150
 _COLOURS = ("#2a9d8f", "#7b6cd9", "#d0782f", "#3f83d1", "#b8528f", "#7c9a2e", "#c2504f")
 _OTHER = "#7d878b"
 _MOST_NOTES = 50
+_DRAWN_S = 10.0
+"""A page that nobody sees draws nothing."""
 
 
 async def page_graph(site: Site, name: str = "", manas: str = "") -> None:
@@ -37,6 +41,11 @@ class GraphPage:
         self._graph = Neighbourhood(concepts=(), relations=())
         self._round = 0
         """Of the question that was asked last; what an earlier one finds is thrown away."""
+        self._at_rest = asyncio.Event()
+        """Set while the browser has nothing to draw."""
+        self._at_rest.set()
+        self._chosen: Concept | None = None
+        """The one whose notes were asked for last."""
 
     async def draw(self) -> None:
         manases = await self._site.faces.manases.list()
@@ -75,9 +84,13 @@ class GraphPage:
             graph = await knowledge.graph(self._name, hops=1, limit=MOST)
         else:
             graph = await knowledge.graph(manas_id=self._manas or None, limit=MOST)
+        # A picture that is taken away before it has been drawn breaks the script that draws it.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAWN_S):
+                await self._at_rest.wait()
         if this_round != self._round:
             return
-        self._graph = graph
+        self._graph, self._chosen = graph, None
         self._place.clear()
         with self._place:
             if self._graph.concepts:
@@ -126,9 +139,12 @@ class GraphPage:
             self._chart.classes("u-graph").props("aria-hidden=true")
             chart = f"getElement({self._chart.id}).chart"
             self._chart.options["series"][0][":labelLayout"] = f"(one) => uniunGraph.label({chart}, one)"
+            self._at_rest.clear()
             self._chart.on(
                 "chart:finished",
-                js_handler=f"() => uniunGraph.finished(getHtmlElement({self._chart.id}), {chart})",
+                self._at_rest.set,
+                args=[],
+                js_handler=f"() => uniunGraph.finished(getHtmlElement({self._chart.id}), {chart}) && emit()",
             )
             # NiceGUI's own event for a point wants a value, which a node of a graph has not.
             self._chart.on("componentClick", self._clicked, ["data"])
@@ -193,7 +209,10 @@ class GraphPage:
                 await self._show(concept)
 
     async def _show(self, concept: Concept) -> None:
+        self._chosen = concept
         notes = await self._site.faces.knowledge.notes_naming(concept.id, _MOST_NOTES)
+        if concept is not self._chosen:
+            return
         relations = [one for one in self._graph.relations if concept.id in (one.source.id, one.target.id)]
         self._detail.clear()
         ui.run_javascript(f"getHtmlElement({self._detail.id}).scrollIntoView({{ block: 'nearest' }})")

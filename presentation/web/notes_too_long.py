@@ -42,14 +42,13 @@ class TooLong:
                 )
             with ui.element("div").classes("u-row u-wrap"):
                 button("Download the Markdown", icon="download", on_click=self._download)
-                button("Put the edited file in its place", icon="upload", on_click=self._pick).props("flat")
+                pick = button("Put the edited file in its place", icon="upload").props("flat")
                 with ui.element("span").classes("u-row u-small").props("role=status") as self._busy:
                     ui.spinner(size="18px")
                     self._doing = plain("")
         self._busy.set_visibility(False)
         self._upload = ui.upload(
             auto_upload=True,
-            max_files=1,
             max_file_size=_LARGEST,
             on_upload=self._take,
             on_rejected=lambda: tell_error(
@@ -59,12 +58,11 @@ class TooLong:
             ),
         ).props('accept=".md,.markdown"')
         self._upload.classes("u-upload-unseen")
+        # In the browser: it opens the dialog for files only on a click that is fresh.
+        pick.on("click", js_handler=f"() => runMethod({self._upload.id}, 'pickFiles', [])")
         self._upload.on("uploading", lambda: self._do("Sending the file…"), args=[])
         self._upload.on("failed", self._not_sent, args=[])
         self._upload.on("finish", js_handler=f"() => runMethod({self._upload.id}, 'reset', [])")
-
-    def _pick(self) -> None:
-        self._upload.run_method("pickFiles")
 
     async def _download(self) -> None:
         _, document, self._seen = await self._notes.begin_edit(self._note.id)

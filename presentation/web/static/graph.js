@@ -76,12 +76,13 @@
     return { x: -9999, y: -9999, hideOverlap: true };
   }
 
-  // The layout has come to rest. Once for each size of the frame; after that it stays as the user has moved it.
+  // The layout has come to rest. Once for each size of the frame, and then true; after that it stays as the user has moved it.
   function finished(box, chart) {
     const size = `${box.clientWidth}x${box.clientHeight}`;
-    if (box.dataset.fitted === size) return;
+    if (box.dataset.fitted === size) return false;
     box.dataset.fitted = size;
     fit(chart);
+    return true;
   }
 
   window.uniunGraph = { fit, zoomBy, label, finished };
