@@ -9,12 +9,14 @@
 
 import asyncio
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,10 +31,10 @@ from uniun import build_container
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = Path(__file__).parent / "program.py"
-START_S = 60
-PATIENCE_MS = 30_000
+START_S = 180
+PATIENCE_MS = 60_000
 """For a machine that does much else at the same time."""
-expect.set_options(timeout=PATIENCE_MS / 2)
+expect.set_options(timeout=PATIENCE_MS)
 Seed = Callable[[DeclarativeContainer], Awaitable[None]]
 """Fills the database before the server starts."""
 DESK = ViewportSize(width=1280, height=800)
@@ -81,7 +83,7 @@ class Server:
             return
         self.process.send_signal(how)
         try:
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=PATIENCE_MS / 1000)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -204,6 +206,10 @@ async def _fill(data_dir: Path, seed: Seed) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """None of those that the system gives to outgoing connections: a browser that tries to reach a server that is away
+    could be given its port."""
+    for port in random.SystemRandom().sample(range(18_000, 32_000), 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")

@@ -12,7 +12,7 @@ CROWD = """async ([model, flow, number]) => {
         }),
     }).then(answer => answer.text()).then(ask, () => undefined);
     for (let each = 0; each < number; each++) ask();
-    for (let tries = 0; tries < 200; tries++) {
+    for (let tries = 0; tries < 1200; tries++) {
         const now = await (await fetch("/scheduler")).json();
         if ((now.tiers[0] ?? []).filter(job => job.flow === flow).length === number - 1) return;
         await new Promise(done => setTimeout(done, 50));
@@ -21,3 +21,13 @@ CROWD = """async ([model, flow, number]) => {
 }"""
 """Script; with the model, the conversation, and how many (a browser sends six). They ask again and again until
 `window.crowd.abort()`."""
+GONE = """async () => {
+    window.crowd.abort();
+    for (let tries = 0; tries < 1200; tries++) {
+        const now = await (await fetch("/scheduler")).json();
+        if (!now.running && !(now.tiers[0] ?? []).length) return;
+        await new Promise(done => setTimeout(done, 50));
+    }
+    throw new Error("the others stay");
+}"""
+"""Script; they go, and the server knows it."""

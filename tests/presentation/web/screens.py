@@ -39,7 +39,7 @@ def _full(page: Page) -> None:
     page.evaluate(CROWD, ["tiny", "talk-bread", WAITING + 1])
     page.get_by_role("textbox", name="Message").fill("And what do I do with the rest of the starter?")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Try again").wait_for(timeout=30_000)
+    page.get_by_role("button", name="Try again").wait_for()
     page.evaluate("window.crowd.abort()")
 
 
@@ -64,7 +64,7 @@ def _load(page: Page) -> None:
         }"""
     )
     decisions = page.locator(".s-part", has_text="Last decisions")
-    decisions.get_by_text("made way for Chat").wait_for(timeout=20_000)
+    decisions.get_by_text("made way for Chat").wait_for()
     page.locator("svg.s-svg .s-mark").first.wait_for(state="attached")
 
 
@@ -98,7 +98,7 @@ def _conflict(page: Page) -> None:
 
 def _found(page: Page) -> None:
     page.get_by_text("with these words").wait_for()
-    page.get_by_role("heading", name="Close in meaning").wait_for(timeout=30_000)
+    page.get_by_role("heading", name="Close in meaning").wait_for()
 
 
 def _concept(page: Page) -> None:
@@ -116,7 +116,7 @@ def _import(page: Page) -> None:
 
 
 def _card(page: Page) -> None:
-    page.locator(".u-deck-card[data-card]").wait_for(timeout=30_000)
+    page.locator(".u-deck-card[data-card]").wait_for()
 
 
 def _undo(page: Page) -> None:

@@ -92,6 +92,11 @@ def test_who_reads_further_up_is_not_pulled_down_by_what_grows(desk: Desk, serve
     aside(server, lambda chats: chats.put_message(half))
     expect(page.get_by_role("article", name="Shiv").last).to_contain_text("word word")
     thread = page.locator(".u-thread")
+    # It has been followed to its end before somebody scrolls.
+    page.wait_for_function(
+        "() => { const box = document.querySelector('.u-thread');"
+        " return box.scrollTop > 1000 && box.scrollTop + box.clientHeight > box.scrollHeight - 5; }"
+    )
     thread.evaluate("(box) => { box.scrollTop = 10 }")
     aside(
         server,

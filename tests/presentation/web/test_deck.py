@@ -8,7 +8,7 @@ from domain.entities.llm import LlmTaskKind
 from domain.entities.nataraj import DeckWork
 from domain.entities.scheduler import JobView, SchedulerSnapshot
 from presentation.web.deck_words import fill_words
-from tests.presentation.web.conftest import PHONE, Desk, Server, Start
+from tests.presentation.web.conftest import PATIENCE_MS, PHONE, Desk, Server, Start
 
 CARD = ".u-deck-card[data-card]"
 
@@ -30,7 +30,7 @@ def server(start: Start) -> Server:
 
 def open_deck(desk: Desk, path: str = "/deck") -> Page:
     page = desk.open(path)
-    expect(page.locator(CARD)).to_be_visible(timeout=20_000)
+    expect(page.locator(CARD)).to_be_visible()
     return page
 
 
@@ -58,8 +58,11 @@ def drag(page: Page, by: int) -> None:
 def test_cards_come_and_go_by_keys(desk: Desk) -> None:
     page = open_deck(desk)
     first = top(page)
+    drop = page.get_by_role("button", name="Drop", exact=True)
+    drop.evaluate("(button) => { button.dataset.stays = 'yes' }")
     page.keyboard.press("ArrowRight")
     expect_next(page, first)
+    expect(drop).to_have_attribute("data-stays", "yes")
     kept = page.locator(".u-deck-state a")
     expect(page.locator(".u-deck-state")).to_contain_text("Kept: ")
     expect(kept).to_have_attribute("href", f"/notes/{first}")
@@ -78,6 +81,15 @@ def test_cards_come_and_go_by_keys(desk: Desk) -> None:
     page.keyboard.press("o")
     expect(page.get_by_role("dialog")).to_contain_text("Notes that this card joins")
     assert page.get_by_role("dialog").get_by_role("link").count() in (2, 3)
+
+
+def test_a_key_that_is_pressed_before_the_page_is_connected_counts(desk: Desk) -> None:
+    page = open_deck(desk)
+    first = top(page)
+    page.evaluate("window.did_handshake = false")
+    page.keyboard.press("ArrowLeft")
+    page.evaluate("window.did_handshake = true")
+    expect_next(page, first)
 
 
 def test_what_was_done_to_a_card_can_be_undone(desk: Desk) -> None:
@@ -144,11 +156,12 @@ def test_a_card_is_pulled_with_the_mouse(desk: Desk) -> None:
 
 def test_a_card_is_pulled_with_a_finger(browser: Browser, server: Server) -> None:
     context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, base_url=server.url)
+    context.set_default_timeout(PATIENCE_MS)
     try:
         page = context.new_page()
         page.goto("/deck")
         page.wait_for_function("window.did_handshake === true")
-        expect(page.locator(CARD)).to_be_visible(timeout=20_000)
+        expect(page.locator(CARD)).to_be_visible()
         before = top(page)
         touch = context.new_cdp_session(page)
         for kind, x in (("touchStart", 260), ("touchMove", 200), ("touchMove", 120), ("touchMove", 60)):
@@ -174,9 +187,9 @@ def test_a_scope_that_is_used_up_says_so(desk: Desk) -> None:
     page.get_by_label("Notes that the cards are drawn from").click()
     page.get_by_role("option", name="Pair").click()
     page.wait_for_url("**/deck?manas=*")
-    expect(page.locator(CARD)).to_be_visible(timeout=20_000)
+    expect(page.locator(CARD)).to_be_visible()
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_text("You have seen every combination")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("You have seen every combination")).to_be_visible()
 
 
 def test_without_notes_it_says_what_to_do(desk: Desk) -> None:

@@ -1,15 +1,16 @@
 """Ganas in a browser: the list, the form with its preview, the log."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from dependency_injector.containers import DeclarativeContainer
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from domain.entities.gana import GanaProgress, GanaRun
 from domain.entities.llm import Preempted, Prefilling, TextDelta, Waiting
 from presentation.web.gana_words import distance_words, moment_words, progress_words, run_figures, run_words
-from tests.presentation.web.conftest import Desk, Server, Start
+from tests.presentation.web.conftest import Desk, Server, Start, desk_before
 
 
 async def a_watcher(container: DeclarativeContainer) -> None:
@@ -31,6 +32,12 @@ async def a_watcher(container: DeclarativeContainer) -> None:
 @pytest.fixture(scope="module")
 def server(start: Start) -> Server:
     return start(seed=a_watcher, tokens_per_s=150)
+
+
+@pytest.fixture
+def slow_desk(browser: Browser, start: Start) -> Iterator[Desk]:
+    """What is written here has not ended by the time that it is stopped."""
+    yield from desk_before(browser, start(tokens_per_s=10))
 
 
 def row(page: Page, name: str) -> Locator:
@@ -132,8 +139,8 @@ def test_the_list_by_keyboard_and_why_nothing_was_written(desk: Desk) -> None:
     expect(row(page, "Watcher")).to_contain_text("On new notes tagged garden.")
 
 
-def test_a_run_can_be_stopped_and_outlives_its_page(desk: Desk) -> None:
-    page = desk.open("/ganas/new")
+def test_a_run_can_be_stopped_and_outlives_its_page(slow_desk: Desk) -> None:
+    page = slow_desk.open("/ganas/new")
     fill(page, "Name", "Long")
     fill(page, "What it does", "Write much. Say: " + "word " * 500)
     page.get_by_role("button", name="Save, leave it off").click()
@@ -148,8 +155,8 @@ def test_a_run_can_be_stopped_and_outlives_its_page(desk: Desk) -> None:
     expect(long).to_contain_text("wrote nothing: it was stopped")
 
 
-def test_a_preview_can_be_stopped(desk: Desk) -> None:
-    page = desk.open("/ganas/new")
+def test_a_preview_can_be_stopped(slow_desk: Desk) -> None:
+    page = slow_desk.open("/ganas/new")
     fill(page, "Name", "Longer")
     fill(page, "What it does", "Write much. Say: " + "word " * 500)
     page.get_by_role("button", name="Try it").click()

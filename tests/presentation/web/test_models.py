@@ -33,6 +33,8 @@ def test_the_life_of_a_model(server: Server, desk: Desk) -> None:
     expect(row(page, "Huge")).to_contain_text("this machine has")
     expect(row(page, "Huge")).to_contain_text("does not fit")
 
+    row(page, "Huge").evaluate("(row) => { row.dataset.kept = 'yes' }")
+
     # Fetched, cancelled, gone on with, failed, gone on with again.
     tiny.get_by_role("button", name="Fetch Tiny").click()
     expect(tiny).to_contain_text("Fetching: 30 MB of 100 MB")
@@ -67,6 +69,7 @@ def test_the_life_of_a_model(server: Server, desk: Desk) -> None:
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(row(page, "tiny")).to_have_count(0)
     expect(row(page, "Tiny")).to_be_visible()
+    expect(row(page, "Huge")).to_have_attribute("data-kept", "yes")  # nothing of it has changed
 
 
 def test_a_model_that_the_catalogue_does_not_know(desk: Desk) -> None:

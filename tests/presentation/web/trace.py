@@ -22,7 +22,7 @@ FOLLOW = """() => new Promise((begun, failed) => {
 class Trace:
     page: Page
 
-    def wait(self, event: str, *, after: int = 0, timeout_s: float = 30, **fields: object) -> Line:
+    def wait(self, event: str, *, after: int = 0, timeout_s: float = 60, **fields: object) -> Line:
         """The first such record from position `after` on; waits for it. Its own position is added as `at`."""
         found = self.page.wait_for_function(
             """([after, wanted]) => {
