@@ -1,10 +1,12 @@
 """Brings notes up to date with a folder of Markdown files."""
 
+import asyncio
 import os
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from data.importing.reading import ImportMark, ReadFile, Unreadable, hash_file, read_file
 from data.importing.walk import FoundFile, Walk, walk
@@ -34,6 +36,7 @@ _CONFLICT = (
     "and import again."
 )
 
+T = TypeVar("T")
 Hashes = dict[str, tuple[int, int, str]]
 """What a watch knows of files: size, time of change, hash. A run of its own trusts nothing and begins empty."""
 
@@ -72,7 +75,7 @@ class FolderImporter:
     ) -> ImportReport:
         found = await in_thread(lambda step: walk(root, step), _ignore)
         problems = list(found.problems)
-        inside = str(root).rstrip(os.sep) + os.sep
+        inside = _inside(root)
         origins = await self._notes.imported_origins()
         known = {origin: entry for origin, entry in origins.items() if origin.startswith(inside)}
         current = await in_thread(lambda step: _hash_all(found.files, hashes, problems, step), _ignore)
@@ -96,12 +99,15 @@ class FolderImporter:
                 progress(ImportProgress(done=before + at, total=total, path=path, taken=taken))
 
             read = await in_thread(lambda step, files=batch: self._read(files, problems, step), report)  # type: ignore[misc]
-            created = await self._save(read, moved, problems, counts)
-            added.update((note.id, note.content_hash) for note in created)
+            created, cancelled = await _to_its_end(self._save(read, moved, problems, counts))
+            new = {note.id: note.content_hash for note in created}
+            added.update(new)
             copies.extend(filter(None, map(same.copied, created)))
             done += len(batch)
             taken = counts["created"] + counts["updated"]
-            progress(ImportProgress(done=done, total=total, path=batch[-1].origin, taken=taken))
+            progress(ImportProgress(done=done, total=total, path=batch[-1].origin, taken=taken, added=new))
+            if cancelled is not None:
+                raise cancelled
         return ImportReport(
             created=counts["created"],
             updated=counts["updated"],
@@ -112,6 +118,14 @@ class FolderImporter:
             copies=tuple(copies),
             added=added,
         )
+
+    async def came_from(self, folder: Path) -> dict[str, str]:
+        inside = _inside(_resolved(folder))
+        return {
+            entry.note_id: ImportMark.parse(entry.mark).content_hash
+            for origin, entry in (await self._notes.imported_origins()).items()
+            if origin.startswith(inside)
+        }
 
     def _read(
         self, files: Sequence[FoundFile], problems: list[ImportProblem], step: Callable[[int], None]
@@ -214,16 +228,42 @@ class _Known:
 
 
 def _checked(folder: Path) -> Path:
+    root = _resolved(folder)
     try:
-        root = Path(os.path.realpath(folder.expanduser()))
         if not root.is_dir():
             what = "is a file" if root.exists() else "does not exist"
             raise InvalidRequest(f"The folder {folder} {what}. Name a folder of Markdown files.")
         with os.scandir(root):
             return root
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+
+
+def _resolved(folder: Path) -> Path:
+    """Whether it is there or not."""
+    try:
+        return Path(os.path.realpath(folder.expanduser()))
     except (OSError, RuntimeError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InvalidRequest(f"The folder {folder} cannot be read: {reason}.") from None
+        raise _unreadable(folder, error) from None
+
+
+def _unreadable(folder: Path, error: Exception) -> InvalidRequest:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return InvalidRequest(f"The folder {folder} cannot be read: {reason}.")
+
+
+def _inside(root: Path) -> str:
+    """How the paths of what lies below it begin."""
+    return str(root).rstrip(os.sep) + os.sep
+
+
+async def _to_its_end(work: Awaitable[T]) -> tuple[T, asyncio.CancelledError | None]:
+    """A cancellation waits, so that what the database carries out all the same is known and told."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task), None
+    except asyncio.CancelledError as cancelled:
+        return await task, cancelled
 
 
 def _hash_all(

@@ -39,8 +39,8 @@ def write_notes(session: Session, notes: Sequence[Note], *, extract: bool) -> No
         _write(session, chunk, extract=extract)
 
 
-def delete_note(session: Session, note_id: str) -> bool:
-    """With all that hangs on it; false if there is none."""
+def delete_note(session: Session, note_id: str, *, again: bool) -> bool:
+    """With all that hangs on it; false if there is none. Its file is remembered, unless it may be imported again."""
     found = session.exec(
         select(NoteRow.number, NoteRow.source, NoteRow.origin, NoteRow.origin_mark).where(
             NoteRow.id == note_id
@@ -49,7 +49,7 @@ def delete_note(session: Session, note_id: str) -> bool:
     if found is None:
         return False
     number, source, origin, mark = found
-    if source == "imported" and origin is not None:
+    if source == "imported" and origin is not None and not again:
         row = {"key": _file_key(origin), "origin": origin, "mark": mark or ""}
         upsert(session, DeletedFileRow, [row], key=["key"])
     withdraw(session, note_id)

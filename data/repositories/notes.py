@@ -111,8 +111,8 @@ class SqlNoteRepository:
             lambda session: dict(session.exec(select(DeletedFileRow.origin, DeletedFileRow.mark)).all())
         )
 
-    async def delete(self, note_id: str) -> None:
-        if not await self._database.write(lambda session: delete_note(session, note_id)):
+    async def delete(self, note_id: str, *, again: bool = False) -> None:
+        if not await self._database.write(lambda session: delete_note(session, note_id, again=again)):
             raise NoteNotFound(f"There is no note {note_id}. List them with: uniun notes list")
 
     async def lines(

@@ -222,6 +222,8 @@ class ImportProgress(Entity):
     path: str
     taken: int = 0
     """Notes that were created or updated so far."""
+    added: dict[str, str] = Field(default_factory=dict)
+    """Id to content hash of those that were created since the step before."""
 
 
 class UndoneImport(Entity):

@@ -17,8 +17,13 @@ class Importer(Protocol):
 
         A file whose note was deleted is left out until it changes, unless `deleted_too`.
 
-        Being cancelled keeps what has been imported so far.
+        Being cancelled keeps what has been imported so far; the last step has told it.
         """
+        ...
+
+    async def came_from(self, folder: Path) -> dict[str, str]:
+        """Id to content hash, as it was imported, of every note whose file lies or lay below a folder. Raises
+        `InvalidRequest` if that is no path."""
         ...
 
     def watch(self, folder: Path) -> AsyncIterator[ImportReport]:

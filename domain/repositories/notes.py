@@ -49,8 +49,11 @@ class NoteRepository(Protocol):
         """Path to `origin_mark`, of imported notes that were deleted and have not been imported again."""
         ...
 
-    async def delete(self, note_id: str) -> None:
-        """With its tags, links, vector, pending work and everything that it had asserted. Raises `NoteNotFound`."""
+    async def delete(self, note_id: str, *, again: bool = False) -> None:
+        """With its tags, links, vector, pending work and everything that it had asserted. Raises `NoteNotFound`.
+
+        The file of an imported note is among `deleted_origins` then, unless it may be imported `again`.
+        """
         ...
 
     async def lines(

@@ -32,6 +32,10 @@ class ImportFolderUseCase:
         """
         return await self._importer.run(folder, progress, deleted_too=deleted_too)
 
+    async def came_from(self, folder: Path) -> dict[str, str]:
+        """What all imports of a folder have added, as `UndoImportUseCase` wants it. Raises `InvalidRequest`."""
+        return await self._importer.came_from(folder)
+
     def watch(self, folder: Path) -> AsyncIterator[ImportReport]:
         """Again after every burst of changes, until it is closed."""
         return self._importer.watch(folder)
@@ -68,7 +72,7 @@ class ImportUploadUseCase:
 
 
 class UndoImportUseCase:
-    """Deletes what an import has added, except what has been changed since."""
+    """Deletes what an import has added, except what has been changed since. Another import takes the files again."""
 
     def __init__(self, notes: NoteRepository, delete: DeleteNoteUseCase) -> None:
         self._notes = notes
@@ -79,13 +83,13 @@ class UndoImportUseCase:
         added: Mapping[str, str],
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> UndoneImport:
-        """`added` is that of the report. Being cancelled keeps what is not deleted yet."""
+        """`added` is that of the report, or of every step. Being cancelled keeps what is not deleted yet."""
         deleted = 0
         for at, (note_id, content_hash) in enumerate(added.items()):
             progress(at, len(added))
             for note in await self._notes.many([note_id]):
                 if note.content_hash == content_hash:
-                    await self._delete(note_id)
+                    await self._delete(note_id, again=True)
                     deleted += 1
         left = await self._notes.many(tuple(added))
         return UndoneImport(deleted=deleted, kept=len(left))

@@ -216,9 +216,10 @@ class DeleteNoteUseCase:
         self._notes = notes
         self._cards = cards
 
-    async def __call__(self, note_id: str) -> None:
-        """Raises `NoteNotFound`. A file that it came from stays; imports leave it out until it changes."""
-        await self._notes.delete(note_id)
+    async def __call__(self, note_id: str, *, again: bool = False) -> None:
+        """Raises `NoteNotFound`. A file that it came from stays; imports leave it out until it changes, unless they may
+        take it `again`."""
+        await self._notes.delete(note_id, again=again)
         await self._cards.forget_notes([note_id])
 
 

@@ -1,15 +1,20 @@
 """`uniun notes import`."""
 
 import asyncio
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
+import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from domain.entities.note import ImportCopy, ImportProblem, ImportProgress, ImportReport
+from domain.errors import InvalidRequest
 from presentation.cli.openers import Library
 from presentation.cli.terminal import err, printable, say, write
+from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 _PATH_CHARACTERS = 50
@@ -21,11 +26,18 @@ async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool,
     """Whether anything could be imported. The report is on stdout, problems, one a line, on stderr."""
     async with open_library() as library:
         with counting_bar("importing") as step:
+            added, taken = 0, 0
 
             def show(progress: ImportProgress) -> None:
+                nonlocal added, taken
+                added, taken = added + len(progress.added), progress.taken
                 step(progress.done, progress.total, progress.path)
 
-            report = await library.notes.import_folder(folder, show, deleted_too=deleted_too)
+            try:
+                report = await library.notes.import_folder(folder, show, deleted_too=deleted_too)
+            except asyncio.CancelledError:
+                _tell_stopped(folder, added, taken - added)
+                raise
         _tell(report.problems)
         _tell_copies(report.copies)
         write(f"{_summary(report)}\n")
@@ -36,6 +48,25 @@ async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool,
     if not imported and not report.problems:
         say(f"There is no Markdown file in {folder}.")
     return imported > 0
+
+
+async def take_back(open_library: OpenLibrary, folder: Path, *, sure: bool) -> bool:
+    """Whether there was anything. Asks on a terminal, and wants to be told elsewhere."""
+    async with open_library() as library:
+        added = await library.notes.came_from(folder)
+        if not added:
+            say(f"no note came from {folder}.")
+            return False
+        what = f"{counted(len(added), 'note')} that came from {folder}, except what you have changed since"
+        if not sure:
+            if not sys.stdin.isatty():
+                raise InvalidRequest(f"Nobody can be asked whether to delete {what}. Add --yes to be sure.")
+            typer.confirm(f"Delete {what}?", abort=True, err=True)
+        with counting_bar("deleting") as step:
+            undone = await library.notes.undo_import(added, lambda done, total: step(done, total, ""))
+    kept = counted(undone.kept, "was changed since, and stays", "were changed since, and stay")
+    write(f"{counted(undone.deleted, 'note is', 'notes are')} deleted.{f' {kept}.' if undone.kept else ''}\n")
+    return True
 
 
 async def _follow(library: Library, folder: Path, told: set[ImportProblem]) -> None:
@@ -55,6 +86,12 @@ async def _follow(library: Library, folder: Path, told: set[ImportProblem]) -> N
 def _tell(problems: "tuple[ImportProblem, ...] | list[ImportProblem]") -> None:
     for problem in problems:
         say(f"{problem.path}: {problem.reason}{'' if problem.imported else ' (not imported)'}")
+
+
+def _tell_stopped(folder: Path, new: int, changed: int) -> None:
+    say(f"{new:,} new, {changed:,} changed before it was stopped. Importing again goes on from there.")
+    if new:
+        say(f"to take back what came from the folder: uniun notes import {shlex.quote(str(folder))} --undo")
 
 
 def _tell_copies(copies: Sequence[ImportCopy]) -> None:

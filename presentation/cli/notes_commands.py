@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from domain.errors import InvalidRequest
 from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
 
@@ -79,8 +80,21 @@ def _add_import(notes: typer.Typer, openers: Openers) -> None:
         deleted: Annotated[
             bool, typer.Option("--deleted", help="Also files whose notes you have deleted.")
         ] = False,
+        undo: Annotated[
+            bool,
+            typer.Option("--undo", help="Delete what came from the folder, except what you have changed."),
+        ] = False,
+        yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before that.")] = False,
     ) -> None:
         """Take the Markdown files of a folder as notes, or bring those up to date. No file is changed."""
+        if undo:
+            from presentation.cli.importing import take_back
+
+            if watch or deleted:
+                raise InvalidRequest("--undo goes with neither --watch nor --deleted.")
+            if not run_async(take_back(openers.library, folder, sure=yes)):
+                raise typer.Exit(1)
+            return
         from presentation.cli.importing import import_folder as take
 
         if not run_async(take(openers.library, folder, watch=watch, deleted_too=deleted)):

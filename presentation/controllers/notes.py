@@ -185,12 +185,16 @@ class NotesController:
         """The notes that come with the program, to try it on."""
         return await self._import(self._samples, progress, deleted_too=True)
 
+    async def came_from(self, folder: Path) -> dict[str, str]:
+        """What all imports of a folder have added, for `undo_import`."""
+        return await self._import.came_from(folder)
+
     async def undo_import(
         self,
         added: Mapping[str, str],
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> UndoneImport:
-        """Deletes what an import has added, by its report, except what has been changed since."""
+        """Deletes what an import has added, by its report or its steps, except what has been changed since."""
         return await self._undo_import(added, progress)
 
     def watch_folder(self, folder: Path) -> AsyncIterator[ImportReport]:

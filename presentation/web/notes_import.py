@@ -1,6 +1,6 @@
 """Files become notes: from a folder of this machine, or through the browser."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -45,8 +45,14 @@ def begin_import(site: Site, work: Import) -> None:
         raise InvalidRequest("An import is running. Wait for it, or cancel it.")
 
     async def run(say: Tell) -> ImportReport | UndoneImport:
+        added: dict[str, str] = {}
+
+        def tell(step: ImportProgress) -> None:
+            added.update(step.added)
+            say(step.model_copy(update={"added": added}))  # whoever looks sees the last step only
+
         try:
-            return await work(say)
+            return await work(tell)
         finally:
             site.changes.tell("notes")
 
@@ -178,8 +184,8 @@ class ImportPage:
                         if errand.cancelled or (report is not None and (report.created or report.updated)):
                             link_button("See the notes", "/notes")
                         button("Close", on_click=self._dismiss)
-                        if report is not None and report.added:
-                            self._draw_undo(report)
+                        if added := _added(errand):
+                            self._draw_undo(added)
 
     def _draw_progress(self, errand: Errand) -> None:
         step = errand.step
@@ -226,21 +232,21 @@ class ImportPage:
             )
             plain(f"{told}. Importing again goes on from there.")
 
-    def _draw_undo(self, report: ImportReport) -> None:
+    def _draw_undo(self, added: Mapping[str, str]) -> None:
         async def undo() -> None:
-            count = counted(len(report.added), "note")
+            count = counted(len(added), "note")
             if await confirm(
                 "Undo this import?",
                 f"The {count} that it added will be deleted, except what you have changed since. The files stay.",
                 "Delete them",
             ):
-                self.begin(lambda tell: self._undo(report, tell))
+                self.begin(lambda tell: self._undo(added, tell))
 
         button("Undo this import", icon="undo", on_click=undo).props("flat")
 
-    async def _undo(self, report: ImportReport, tell: Tell) -> UndoneImport:
+    async def _undo(self, added: Mapping[str, str], tell: Tell) -> UndoneImport:
         return await self._notes.undo_import(
-            report.added, lambda done, total: tell(Undoing(done=done, total=total, path=""))
+            added, lambda done, total: tell(Undoing(done=done, total=total, path=""))
         )
 
     def _dismiss(self) -> None:
@@ -250,6 +256,14 @@ class ImportPage:
 
 class Undoing(ImportProgress):
     """One step of taking an import back."""
+
+
+def _added(errand: Errand) -> Mapping[str, str]:
+    """The new notes of an import that has ended, however it did."""
+    if isinstance(errand.result, ImportReport):
+        return errand.result.added
+    step = errand.step
+    return step.added if isinstance(step, ImportProgress) and not isinstance(step, Undoing) else {}
 
 
 def draw_report(report: ImportReport | UndoneImport) -> None:

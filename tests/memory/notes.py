@@ -71,10 +71,10 @@ class MemoryNotes:
     async def deleted_origins(self) -> dict[str, str]:
         return dict(self._deleted)
 
-    async def delete(self, note_id: str) -> None:
+    async def delete(self, note_id: str, *, again: bool = False) -> None:
         note = await self.get(note_id)
         del self.notes[note_id]
-        if note.source == "imported" and note.origin is not None:
+        if note.source == "imported" and note.origin is not None and not again:
             self._deleted[note.origin] = note.origin_mark or ""
         self.extract_queue.pop(note_id, None)
         for members in self.members.values():

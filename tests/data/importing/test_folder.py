@@ -1,6 +1,7 @@
 import asyncio
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -271,6 +272,59 @@ def test_a_cancelled_import_keeps_what_it_has(importing: Importing, tmp_path: Pa
     kept = len(importing.notes.notes)
     assert kept == 200
     assert counts(importing.run(tmp_path)) == (150, 0, 200, 0)
+
+
+class CancelledAtSave(MemoryNotes):
+    """Somebody cancels while a batch is being saved, which the database carries out whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.task: asyncio.Task[ImportReport] | None = None
+
+    async def save(self, notes: Sequence[Note], *, extract: bool = True) -> None:
+        assert self.task is not None
+        self.task.cancel()
+        await asyncio.sleep(0)
+        await super().save(notes, extract=extract)
+
+
+def test_what_was_saved_while_it_was_cancelled_is_told_and_can_be_taken_back(tmp_path: Path) -> None:
+    make_vault(tmp_path, 150, odd=False)
+    notes, steps, announced = CancelledAtSave(), list[ImportProgress](), list[str]()
+    changes = LocalNoteChanges()
+    changes.listen(announced.extend)
+    importer = FolderImporter(notes, MarkdownNoteParser(), CountingIdentities(), changes)
+
+    async def cancel() -> None:
+        notes.task = asyncio.create_task(importer.run(tmp_path, steps.append))
+        with pytest.raises(asyncio.CancelledError):
+            await notes.task
+
+    asyncio.run(cancel())
+    added = {key: value for step in steps for key, value in step.added.items()}
+    assert added == {note.id: note.content_hash for note in notes.notes.values()}
+    assert steps[-1].taken == len(announced) == BATCH_FILES
+    undo = UndoImportUseCase(notes, DeleteNoteUseCase(notes, MemoryCards()))
+    assert asyncio.run(undo(added)) == UndoneImport(deleted=BATCH_FILES, kept=0)
+    assert asyncio.run(notes.deleted_origins()) == {}, "the next import takes them again"
+
+
+def test_what_came_from_a_folder(importing: Importing, tmp_path: Path) -> None:
+    for folder in ("one", "one too"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.md").write_text(folder)
+    (tmp_path / "one" / "b.md").write_text("b")
+    importing.run(tmp_path)
+    changed, kept = importing.by_name("one/a.md"), importing.by_name("one/b.md")
+    asyncio.run(importing.edit(changed.id, text="Mine now."))
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+    for folder in ("one", "one/", "link"):
+        came = asyncio.run(importing.importer.came_from(tmp_path / folder))
+        assert came == {changed.id: changed.content_hash, kept.id: kept.content_hash}
+    shutil.rmtree(tmp_path / "one")
+    assert len(asyncio.run(importing.importer.came_from(tmp_path / "one"))) == 2
+    with pytest.raises(InvalidRequest, match="The folder"):
+        asyncio.run(importing.importer.came_from(Path("nul\0byte")))
 
 
 def test_the_same_from_another_folder_is_told_and_can_be_undone(importing: Importing, tmp_path: Path) -> None:

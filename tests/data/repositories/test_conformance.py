@@ -743,5 +743,7 @@ def test_a_file_of_a_deleted_note_is_remembered_until_it_is_imported_again(run: 
         assert await notes.deleted_origins() == {long: "mark", "/vault/b.md": "mark"}
         await notes.save([note("d", source="imported", origin=long)])
         assert await notes.deleted_origins() == {"/vault/b.md": "mark"}
+        await notes.delete("d", again=True)
+        assert await notes.deleted_origins() == {"/vault/b.md": "mark"}
 
     run(test)

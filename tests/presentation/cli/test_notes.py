@@ -1,5 +1,6 @@
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from typer.testing import CliRunner, Result
 from domain.entities.note import Note
 from domain.errors import InvalidRequest, NoteNotFound, UniunError
 from presentation.cli.app import build_app
+from presentation.cli.importing import import_folder
 from tests.fakes import MemoryStore, ScriptedCoordinator, fake_openers
 from tests.memory.chat import knowledge_controller
 from tests.memory.faces import MemoryFaces
@@ -57,6 +59,53 @@ def test_an_import_tells_which_note_says_the_same(faces: MemoryFaces, tmp_path: 
     for number in range(12):
         (tmp_path / f"{number}.md").write_text("Call Anna tomorrow.")
     assert uniun(faces, "notes", "import", str(tmp_path)).stderr.count("says the same") == 10
+
+
+def test_what_came_from_a_folder_can_be_taken_back(faces: MemoryFaces, tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / f"{name}.md").write_text(f"Text of {name}.")
+    uniun(faces, "notes", "add", "typed")
+    uniun(faces, "notes", "import", str(tmp_path))
+    uniun(faces, "notes", "tag", "two", "mine")
+    unsure = uniun(faces, "notes", "import", str(tmp_path), "--undo")
+    assert isinstance(unsure.exception, InvalidRequest)
+    assert "whether to delete 3 notes" in str(unsure.exception)
+    undone = uniun(faces, "notes", "import", str(tmp_path), "--undo", "--yes")
+    assert undone.stdout == "2 notes are deleted. 1 was changed since, and stays.\n"
+    assert sorted(note.title for note in faces.library.notes.notes.values()) == ["two", "typed"]
+    again = uniun(faces, "notes", "import", str(tmp_path))
+    assert again.stdout == "2 new, 0 changed, 1 as before\n"
+    nothing = uniun(faces, "notes", "import", str(tmp_path / "absent"), "--undo", "--yes")
+    assert nothing.exit_code == 1
+    assert "no note came from" in nothing.stderr
+    both = uniun(faces, "notes", "import", str(tmp_path), "--undo", "--watch")
+    assert isinstance(both.exception, InvalidRequest)
+
+
+def test_a_stopped_import_says_what_it_took_and_how_to_take_it_back(
+    faces: MemoryFaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.md").write_text(f"Text of {name}.")
+    tasks: list[asyncio.Task[bool]] = []
+    save = faces.library.notes.save
+
+    async def stop(notes: Sequence[Note], *, extract: bool = True) -> None:
+        tasks[0].cancel()
+        await save(notes, extract=extract)
+
+    monkeypatch.setattr(faces.library.notes, "save", stop)
+
+    async def main() -> None:
+        library = fake_openers(faces=faces).library
+        tasks.append(asyncio.create_task(import_folder(library, tmp_path, watch=False, deleted_too=False)))
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+
+    asyncio.run(main())
+    told = " ".join(capsys.readouterr().err.split())
+    assert "2 new, 0 changed before it was stopped. Importing again goes on from there." in told
+    assert f"uniun notes import {tmp_path} --undo" in told
 
 
 def test_an_import_of_nothing_is_1(faces: MemoryFaces, tmp_path: Path) -> None:

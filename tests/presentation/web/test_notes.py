@@ -298,8 +298,14 @@ def test_a_long_import_shows_how_far_it_is_and_can_be_cancelled(desk: Desk, tmp_
     assert cancel is not None
     cancel.click()
     expect(page.get_by_role("heading", name="Cancelled")).to_be_visible(timeout=30_000)
-    expect(page.get_by_text(re.compile(r"[1-9][\d,]* notes were imported before that"))).to_be_visible()
+    told = page.get_by_text(re.compile(r"^[1-9][\d,]* notes were imported before that"))
+    expect(told).to_be_visible()
     expect(page.get_by_role("link", name="See the notes")).to_be_visible()
+    count = told.inner_text().split()[0]
+    page.get_by_role("button", name="Undo this import").click()
+    expect(page.get_by_text(f"The {count} notes that it added will be deleted")).to_be_visible()
+    page.get_by_role("button", name="Delete them").click()
+    expect(page.get_by_text(f"{count} notes are deleted.")).to_be_visible(timeout=120_000)
     close(page)
 
 
