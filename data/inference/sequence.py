@@ -12,6 +12,17 @@ from domain.usecases.thinking import CLOSE, OPEN
 from domain.usecases.tool_calls import MARKS
 
 
+_THOUGHT = {
+    OPEN: OPEN,
+    CLOSE: CLOSE,
+    "[THINK]": OPEN,
+    "[/THINK]": CLOSE,
+    "<seed:think>": OPEN,
+    "</seed:think>": CLOSE,
+}
+"""The words of Qwen and most others, of Mistral, and of Seed."""
+
+
 class Sequence:
     """Prompt and produced tokens, and all that turns a token into text.
 
@@ -41,11 +52,13 @@ class Sequence:
         self._stops = StopMatcher(job.stop)
         self._text: list[str] = []
         self._begun = begun
-        marks = () if job.prompt is not None else (OPEN, CLOSE, *(MARKS if job.tooling is not None else ()))
+        marks = _THOUGHT | ({mark: mark for mark in MARKS} if job.tooling is not None else {})
         self._marks = {
-            vocabulary.control[mark]: mark.encode() for mark in marks if mark in vocabulary.control
+            vocabulary.control[token]: mark.encode()
+            for token, mark in marks.items()
+            if job.prompt is None and token in vocabulary.control
         }
-        """Control tokens that whoever reads the answer must see."""
+        """Control tokens that whoever reads the answer must see, and as what."""
 
     @property
     def done(self) -> int:

@@ -20,9 +20,9 @@ CLOSED = 255
 class Thinker(Bytes):
     """It writes `abab…` and at the fourth token ends its thinking with a control token."""
 
-    def __init__(self, template: str) -> None:
+    def __init__(self, template: str, closing: str = "</think>") -> None:
         super().__init__()
-        control = {"</think>": CLOSED}
+        control = {closing: CLOSED}
         self.vocabulary = replace(self.vocabulary, template=template, control=control)
 
     def piece(self, token: int) -> bytes:
@@ -75,6 +75,13 @@ def test_other_templates_begin_no_thinking(template: str) -> None:
 def test_a_raw_prompt_is_continued_as_it_is() -> None:
     outcome, _, _ = run(TEMPLATES[0], job(messages=(), prompt="<think>\n"))
     assert "think" not in outcome.text
+
+
+@pytest.mark.parametrize("closing", ["</think>", "[/THINK]", "</seed:think>"])
+def test_every_familys_word_becomes_the_same_tag(closing: str) -> None:
+    loop = TokenLoop(Thinker(TEMPLATE, closing), EngineOptions(), SystemClock())
+    outcome = loop.run(job(), [], lambda *boundary: None, lambda: False)
+    assert outcome.text.count("</think>") == 1
 
 
 def test_the_tag_is_there_once_however_often_the_job_is_resumed() -> None:
