@@ -11,7 +11,6 @@ from domain.repositories.inference_runner import RunnerJob
 from domain.usecases.thinking import CLOSE, OPEN
 from domain.usecases.tool_calls import MARKS
 
-
 _THOUGHT = {
     OPEN: OPEN,
     CLOSE: CLOSE,
