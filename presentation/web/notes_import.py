@@ -64,7 +64,8 @@ class ImportPage:
         self._site = site
         self._notes = site.faces.notes
         self._seen: tuple[Errand | None, int] | None = None
-        self._advance: Callable[[ImportProgress], None] | None = None
+        self._drawn: Errand | None = None
+        self._advance: Callable[[object], None] = lambda step: None
         """Shows one more step of the import that is drawn."""
 
     def draw(self) -> None:
@@ -163,12 +164,11 @@ class ImportPage:
             return
         self._seen = seen
         running = errand is not None and errand.running
-        step = errand.step if errand is not None and running else None
-        if self._advance is not None and isinstance(step, ImportProgress):
+        if errand is not None and running and errand is self._drawn:
             # What is drawn stays, or a click on Cancel would meet a button that is gone.
-            self._advance(step)
+            self._advance(errand.step)
             return
-        self._advance = None
+        self._drawn = errand if running else None
         self._ways.set_visibility(not running)
         self._state.clear()
         with self._state:
@@ -188,25 +188,25 @@ class ImportPage:
                             self._draw_undo(added)
 
     def _draw_progress(self, errand: Errand) -> None:
-        step = errand.step
         with ui.element("section").classes("u-card u-stack"):
             with ui.element("h2"):
-                plain("Deleting what was imported…" if isinstance(step, Undoing) else "Importing…")
-            if isinstance(step, ImportProgress):
-                bar = ui.linear_progress(show_value=False)
-                count, path = plain("").classes("u-number"), plain("").classes("u-muted u-small u-ellipsis")
-
-                def advance(step: ImportProgress) -> None:
-                    bar.value = step.done / max(1, step.total)
-                    count.text, path.text = f"{step.done:,} of {step.total:,}", step.path
-
-                advance(step)
-                self._advance = advance
-            else:
-                bar = ui.linear_progress(show_value=False).props("indeterminate")
-                plain("Looking at the files…")
-            bar.props('aria-label="Import"')
+                title = plain("")
+            bar = ui.linear_progress(show_value=False).props('aria-label="Import"')
+            count, path = plain("").classes("u-number"), plain("").classes("u-muted u-small u-ellipsis")
             button("Cancel", on_click=lambda: self._site.errands.cancel(KEY)).classes("u-start")
+
+        def advance(step: object) -> None:
+            title.text = "Deleting what was imported…" if isinstance(step, Undoing) else "Importing…"
+            if isinstance(step, ImportProgress):
+                bar.props(remove="indeterminate")
+                bar.value = step.done / max(1, step.total)
+                count.text, path.text = f"{step.done:,} of {step.total:,}", step.path
+            else:
+                bar.props("indeterminate")
+                count.text = "Looking at the files…"
+
+        advance(errand.step)
+        self._advance = advance
 
     def _draw_end(self, errand: Errand) -> None:
         if errand.cancelled:

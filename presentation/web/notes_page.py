@@ -1,13 +1,19 @@
 """All notes: found as one types, narrowed by tag and Manas, a page at a time."""
 
-from nicegui import ui
+from weakref import WeakSet
 
+from nicegui import Client, ui
+
+from domain.errors import UniunError
 from presentation.web.notes_import import begin_import
 from presentation.web.notes_list import NoteFilter, NotesList
 from presentation.web.parts import button, link_button, main_button
 from presentation.web.reading_progress import ReadingLine
 from presentation.web.shell import empty, heading
 from presentation.web.site import Site
+
+_leaving: WeakSet[Client] = WeakSet()
+"""Pages that are on their way to a note that was begun there."""
 
 
 async def page_notes(site: Site, q: str = "", tag: str = "", manas: str = "", start: int = 0) -> None:
@@ -23,8 +29,16 @@ async def page_notes(site: Site, q: str = "", tag: str = "", manas: str = "", st
 
 
 async def begin_note(site: Site, title: str = "") -> None:
-    """A note that is not written yet, opened."""
-    note = await site.faces.notes.add("", title=title or "Untitled")
+    """A note that is not written yet, opened. A second click, before the page has gone there, begins no other one."""
+    page = ui.context.client
+    if page in _leaving:
+        return
+    _leaving.add(page)
+    try:
+        note = await site.faces.notes.add("", title=title or "Untitled")
+    except UniunError:
+        _leaving.discard(page)
+        raise
     site.changes.tell("notes")
     ui.navigate.to(f"/notes/{note.id}")
 
