@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from data.clock import Clock
-from domain.errors import JobCancelled, UniunError
+from domain.errors import DatabaseError, JobCancelled, UniunError
 from domain.repositories.knowledge import KnowledgeRepository
 from domain.usecases.knowledge import Reading
 
@@ -19,6 +19,8 @@ LOOK_PERIOD_S = 30.0
 """Another process, an import for example, changes notes without waking this one."""
 FIRST_PAUSE_S = 5.0
 LONGEST_PAUSE_S = 600.0
+DATABASE_PAUSE_S = 60.0
+"""A database server that comes back does not ring, and all that was away was the list."""
 _PACE_NOTES = 40
 _LEAST_NOTES = 5
 """Fewer say nothing about the pace."""
@@ -139,5 +141,7 @@ class Backfill:
 
     def _back_off(self, error: UniunError) -> None:
         self.hindrance = str(error)
-        self._not_before = self._clock.monotonic() + self._pause_s
-        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+        longest = DATABASE_PAUSE_S if isinstance(error, DatabaseError) else LONGEST_PAUSE_S
+        pause = min(self._pause_s, longest)
+        self._not_before = self._clock.monotonic() + pause
+        self._pause_s = min(2 * pause, longest)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from data.clock import Clock
 from domain.entities.nataraj import WHOLE_LIBRARY, DeckWork
-from domain.errors import UniunError
+from domain.errors import DatabaseError, UniunError
 from domain.repositories.cards import CardRepository
 from domain.repositories.work_claims import WorkClaims
 from domain.usecases.nataraj import NatarajGenerator
@@ -20,6 +20,8 @@ DECKS = 8
 LOOK_S = 60.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 30.0, 3_600.0
 """A deck that could not be filled (no model, too few notes, nothing in common) is left alone, longer each time."""
+DATABASE_PAUSE_S = 60.0
+"""At most so long for want of the database: its server comes back without ringing."""
 
 
 class DeckRefill:
@@ -92,7 +94,7 @@ class DeckRefill:
                     filled = await self._generator.fill_buffer(scope, FULL - lying)
             except UniunError as error:
                 self.hindrance = str(error)
-                self._leave_alone(scope)
+                self._leave_alone(scope, isinstance(error, DatabaseError))
                 continue
             finally:
                 self._filling = None
@@ -106,7 +108,8 @@ class DeckRefill:
     async def _lying(self, scope: str) -> int:
         return (await self._cards.counts(scope)).get("buffered", 0)
 
-    def _leave_alone(self, scope: str) -> None:
-        pause = self._pause_s.get(scope, FIRST_PAUSE_S)
+    def _leave_alone(self, scope: str, database: bool = False) -> None:
+        longest = DATABASE_PAUSE_S if database else LONGEST_PAUSE_S
+        pause = min(self._pause_s.get(scope, FIRST_PAUSE_S), longest)
         self._not_before[scope] = self._clock.monotonic() + pause
-        self._pause_s[scope] = min(2 * pause, LONGEST_PAUSE_S)
+        self._pause_s[scope] = min(2 * pause, longest)

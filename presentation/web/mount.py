@@ -14,6 +14,7 @@ from fastapi import FastAPI, Request
 from nicegui import Client, ui
 from nicegui.page import page
 
+from domain.errors import DatabaseError
 from presentation.faces import Controllers
 from presentation.web import theme
 from presentation.web.changes import Changes
@@ -30,6 +31,7 @@ from presentation.web.notes_import import page_import
 from presentation.web.notes_manases import page_manases
 from presentation.web.notes_page import page_find_note, page_notes
 from presentation.web.notices import sentence
+from presentation.web.parts import button
 from presentation.web.pulls import Pulls
 from presentation.web.scheduler import page_scheduler
 from presentation.web.settings import page_settings
@@ -40,6 +42,8 @@ from presentation.web.welcome import page_welcome
 
 RECONNECT_S = 15.0
 """A page whose connection was lost is kept so long; after that it is drawn anew when it comes back."""
+RELOAD_S = 5.0
+"""A page whose database cannot be used is asked for again after so long."""
 _STATIC = Path(__file__).parent / "static"
 
 Builder = Callable[..., Awaitable[None] | None]
@@ -130,10 +134,18 @@ def _page(
                 if drawing is not None:
                     await drawing
             except Exception as error:  # noqa: BLE001 - a page that cannot be drawn still says why
-                empty("error_outline", "This page cannot be shown", sentence(error))
+                with empty("error_outline", "This page cannot be shown", sentence(error)):
+                    _try_again(by_itself=isinstance(error, DatabaseError))
 
     draw.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
     ui.page(path, response_timeout=15.0)(draw)
+
+
+def _try_again(*, by_itself: bool) -> None:
+    """A database server that was away comes back, and nobody has typed anything here yet."""
+    button("Try again", on_click=ui.navigate.reload)
+    if by_itself:
+        ui.run_javascript(f"setTimeout(() => location.reload(), {1000 * RELOAD_S:.0f})")
 
 
 def _nothing_there(site: Site) -> None:

@@ -14,23 +14,27 @@ UNEXPECTED = "Something went wrong in UNIUN itself. It has been written to the l
 def tell(text: str) -> None:
     """A short notice that goes by itself."""
     # Without a colour of its own: Quasar's white would be the page's white in the dark.
-    # Equal ones are not counted: Quasar's red figure tells nobody anything.
     ui.notify(
         text, position="top", classes="u-notice", textColor="notice", attrs={"role": "status"}, group=False
     )
 
 
 def tell_error(error: BaseException) -> None:
-    """The sentence of an error that was foreseen; a neutral one for any other, with the details in the log."""
+    """The sentence of an error that was foreseen; a neutral one for any other, with the details in the log.
+
+    What a page looks up again and again fails each time while the database is away: one notice stands for all equal ones.
+    """
+    text = sentence(error)
     ui.notify(
-        sentence(error),
+        text,
         position="top",
         type="negative",
         multi_line=True,
         close_button="Close",
         timeout=10_000,
         classes="u-notice",
-        group=False,
+        group=text,
+        badgeStyle="display: none",  # the figure that counts them tells nobody anything
     )
 
 

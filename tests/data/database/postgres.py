@@ -38,18 +38,27 @@ class PostgresServer:
         self._as = _AS_POSTGRES if os.geteuid() == 0 else []
         if self._as:
             shutil.chown(self._folder, "postgres", "postgres")
-        data = str(self._folder / "data")
-        self._run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        self._data = str(self._folder / "data")
+        self._run(
+            "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"
+        )
         self._port = _free_port()
-        options = f"-p {self._port} -k {self._folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=50"
-        self._run("pg_ctl", "-D", data, "-w", "-o", options, "-l", str(self._folder / "log"), "start")
+        self.come_back()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", "immediate", "stop")
+        self.go_away()
         shutil.rmtree(self._folder)
+
+    def go_away(self) -> None:
+        """As if it had crashed."""
+        self._run("pg_ctl", "-D", self._data, "-m", "immediate", "stop")
+
+    def come_back(self) -> None:
+        options = f"-p {self._port} -k {self._folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=50"
+        self._run("pg_ctl", "-D", self._data, "-w", "-o", options, "-l", str(self._folder / "log"), "start")
 
     def create_database(self) -> str:
         """Returns its URL."""

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from data.knowledge.backfill import FIRST_PAUSE_S, LONGEST_PAUSE_S, LOOK_PERIOD_S, Backfill
+from data.knowledge.backfill import DATABASE_PAUSE_S, FIRST_PAUSE_S, LONGEST_PAUSE_S, LOOK_PERIOD_S, Backfill
 from domain.entities.knowledge import Extraction
 from domain.errors import DatabaseError, UnknownModel
 from domain.usecases.knowledge import Reading
@@ -127,6 +127,23 @@ def test_a_busy_database_is_waited_for() -> None:
         await asyncio.sleep(3 * FIRST_PAUSE_S + 1)
 
     assert play(scenario).begun == [("a", 3 * FIRST_PAUSE_S)]
+
+
+def test_after_an_hour_without_the_database_reading_goes_on_within_a_minute() -> None:
+    async def scenario(backfill: Backfill, reader: Reader) -> None:
+        real = reader.library.knowledge.pending
+
+        async def pending(limit: int) -> object:
+            if reader.clock.seconds < 3700:
+                raise DatabaseError("It cannot be reached.")
+            return await real(limit)
+
+        await write(reader, "a")
+        reader.library.knowledge.pending = pending  # type: ignore[method-assign,assignment]
+        backfill.wake()
+        await asyncio.sleep(3700 + DATABASE_PAUSE_S + 1)
+
+    assert [note_id for note_id, _ in play(scenario).begun] == ["a"]
 
 
 def test_what_says_nothing_new_is_not_asked_for_at_once_again() -> None:

@@ -1,7 +1,8 @@
 import asyncio
 
-from data.nataraj.refill import DECKS, FIRST_PAUSE_S, DeckRefill
+from data.nataraj.refill import DATABASE_PAUSE_S, DECKS, FIRST_PAUSE_S, DeckRefill
 from domain.entities.nataraj import WHOLE_LIBRARY, DeckWork
+from domain.errors import DatabaseError
 from tests.fakes import HOLD, ScriptedCoordinator, answer
 from tests.memory.claims import MemoryClaims
 from tests.memory.clock import HandClock
@@ -105,6 +106,26 @@ def test_without_a_model_it_says_why_and_waits() -> None:
         world.clock.run(FIRST_PAUSE_S)
         await world.refill.fill()
         assert world.refill.hindrance is None
+        assert await world.lying() == 8
+
+    asyncio.run(scenario())
+
+
+def test_after_hours_without_the_database_a_deck_is_filled_within_a_minute() -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.write(10)
+        real = world.cards.counts
+
+        async def counts(scope: str) -> object:
+            raise DatabaseError("It cannot be reached.")
+
+        world.cards.counts = counts  # type: ignore[method-assign,assignment]
+        for _ in range(100):
+            await world.refill.fill()
+            world.clock.run(DATABASE_PAUSE_S)
+        world.cards.counts = real  # type: ignore[method-assign]
+        await world.refill.fill()
         assert await world.lying() == 8
 
     asyncio.run(scenario())
