@@ -14,6 +14,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from data.clock import Clock
 from data.inference.backend import Vocabulary
+from data.inference.channels import ANSWER, has_channels
 from domain.entities.llm import Message, Tool
 from domain.errors import InvalidRequest
 from domain.usecases.thinking import CLOSE, OPEN
@@ -66,6 +67,8 @@ class ChatTemplate:
             reason = str(error) or type(error).__name__
             raise InvalidRequest(f"The model's chat template refuses these messages: {reason}") from error
         parts = text.split(_SEAM)
+        if not thinking and has_channels(self._vocabulary.control):
+            return [*parts[:-1], parts[-1] + ANSWER]
         return parts if thinking or not opens_thought(parts) else without_thought(parts)
 
     def _rendered(

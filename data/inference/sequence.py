@@ -3,6 +3,7 @@
 from collections.abc import Sequence as Seq
 
 from data.inference.backend import Backend, Vocabulary
+from data.inference.channels import ChannelReader, has_channels
 from data.inference.constraint import Matcher
 from data.inference.sampling import REDRAW
 from data.inference.text import StopMatcher, TextDecoder
@@ -58,6 +59,8 @@ class Sequence:
             if job.prompt is None and token in vocabulary.control
         }
         """Control tokens that whoever reads the answer must see, and as what."""
+        channels = job.prompt is None and has_channels(vocabulary.control)
+        self._channels = ChannelReader(vocabulary.control, prompt[-1]) if channels else None
 
     @property
     def done(self) -> int:
@@ -86,6 +89,8 @@ class Sequence:
             return self._show(self._stops.flush())
         self.tokens.append(token)
         piece = self._marks.get(token) or self._vocabulary.piece(token)
+        if self._channels is not None:
+            piece = self._channels.feed(token, piece)
         text, stopped = self._stops.feed(self._decoder.feed(piece))
         complete = self._matcher is not None and self._matcher.consume(token)
         if stopped or complete:
