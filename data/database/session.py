@@ -87,7 +87,8 @@ class Database:
         return await self._run(self._writer, work, write=True)
 
     async def aclose(self) -> None:
-        """Lets running transactions end, forgets waiting ones, and closes every connection."""
+        """Lets running transactions end, forgets waiting ones, and closes every connection. What comes later is refused."""
+        self._closing = True
         await asyncio.to_thread(self._close)
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Session], T], *, write: bool) -> T:
@@ -97,6 +98,8 @@ class Database:
                 with Session(engine, expire_on_commit=False) as session, session.begin():
                     return work(session)
 
+        if self._closing:
+            raise DatabaseError(f"The database {self.name} is closed, because UNIUN ends. Start it again.")
         return await asyncio.get_running_loop().run_in_executor(threads, transact)
 
     def _open(self) -> Engine:
@@ -116,7 +119,6 @@ class Database:
         return CLOSING_SILENCE_S if self._closing else SILENCE_S
 
     def _close(self) -> None:
-        self._closing = True
         for threads in (self._readers, self._writer):
             threads.shutdown(cancel_futures=True)
         if self._engine is not None:

@@ -74,6 +74,17 @@ def test_readers_do_not_wait_for_a_long_write_and_see_what_was_before(url: str) 
     asyncio.run(main())
 
 
+def test_what_comes_after_the_end_is_refused(url: str) -> None:
+    async def main() -> None:
+        async with Database(url) as database:
+            pass
+        for run in (database.read, database.write):
+            with pytest.raises(DatabaseError, match=r"is closed, because UNIUN ends\."):
+                await run(_names)
+
+    asyncio.run(main())
+
+
 def test_a_read_is_one_snapshot(url: str) -> None:
     async def main() -> None:
         async with Database(url) as database:
