@@ -27,6 +27,8 @@ _MAX_DIRECTORY_BYTES = 8_000_000
 _PIECE_BYTES = 1 << 16
 _END, _END_64 = b"PK\x05\x06", b"PK\x06\x07"
 _NAME_BYTES = 200
+_OUR_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+"""Not the archive's fault."""
 _LOOSE = ".files"
 """No archive is called so."""
 
@@ -47,30 +49,49 @@ class UploadFolder:
             incoming = self._root / ".incoming"
             folder = self._root / (_safe_name(archives[0].name[:-4]) if whole else _LOOSE)
             try:
-                await asyncio.to_thread(_begin, incoming, folder)
-                problems: list[ImportProblem] = []
-                unpacking = _Unpacking(problems)
-                for number, file in enumerate(files):
-                    if file in archives:
-                        await file.save(incoming / f"{number}.zip")
-                        below = folder if whole else folder / _safe_name(file.name[:-4])
-                        await in_thread(
-                            lambda step, source=incoming / f"{number}.zip", name=file.name, into=below: (  # type: ignore[misc]
-                                unpacking.unpack(source, name, into, step)
-                            ),
-                            lambda done: None,
-                        )
-                    elif (reason := _hindrance(file)) is not None:
-                        problems.append(ImportProblem(path=file.name, reason=reason, imported=False))
-                    elif (target := folder / _safe_name(file.name)).exists():
-                        reason = "Another of the files has the same name."
-                        problems.append(ImportProblem(path=file.name, reason=reason, imported=False))
-                    else:
-                        await file.save(target)
+                try:
+                    problems = await _unpack(files, archives, incoming, folder, whole=whole)
+                except OSError as error:
+                    raise InvalidRequest(
+                        f"The files could not be put into {self._root} for the import: {error.strerror or error}. Free some "
+                        "space or check that folder, and try again; nothing was imported."
+                    ) from error
                 # As the importer sees it: a data folder may be reached through a link.
                 yield UnpackedFiles(await asyncio.to_thread(folder.resolve), tuple(problems), whole)
             finally:
                 await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
+
+
+async def _unpack(
+    files: Sequence[UploadedFile],
+    archives: Sequence[UploadedFile],
+    incoming: Path,
+    folder: Path,
+    *,
+    whole: bool,
+) -> list[ImportProblem]:
+    """Into the folder. Returns what is left out; raises `InvalidRequest`, and `OSError` as of a full disk."""
+    await asyncio.to_thread(_begin, incoming, folder)
+    problems: list[ImportProblem] = []
+    unpacking = _Unpacking(problems)
+    for number, file in enumerate(files):
+        if file in archives:
+            await file.save(incoming / f"{number}.zip")
+            below = folder if whole else folder / _safe_name(file.name[:-4])
+            await in_thread(
+                lambda step, source=incoming / f"{number}.zip", name=file.name, into=below: (  # type: ignore[misc]
+                    unpacking.unpack(source, name, into, step)
+                ),
+                lambda done: None,
+            )
+        elif (reason := _hindrance(file)) is not None:
+            problems.append(ImportProblem(path=file.name, reason=reason, imported=False))
+        elif (target := folder / _safe_name(file.name)).exists():
+            reason = "Another of the files has the same name."
+            problems.append(ImportProblem(path=file.name, reason=reason, imported=False))
+        else:
+            await file.save(target)
+    return problems
 
 
 class _Unpacking:
@@ -91,6 +112,8 @@ class _Unpacking:
                     if not member.is_dir() and member.filename.lower().endswith(SUFFIXES):
                         self._take(archive, member, folder)
         except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError) as error:
+            if isinstance(error, OSError) and error.errno in _OUR_DISK:
+                raise
             raise InvalidRequest(
                 f"The archive {name} cannot be read: {error}. Make it again; nothing of it was imported."
             ) from error

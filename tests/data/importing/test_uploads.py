@@ -1,4 +1,5 @@
 import asyncio
+import errno
 import io
 import stat
 import zipfile
@@ -196,3 +197,26 @@ def test_too_much_is_refused_before_it_is_written(desk: Desk, monkeypatch: pytes
     monkeypatch.setattr(uploads, "MAX_UPLOAD_BYTES", 1_000_000)
     with pytest.raises(InvalidRequest, match="more than 1 MB"):
         desk.send(Sent("a.md", b"x" * 1_000_001))
+
+
+class SentToFullDisk(Sent):
+    async def save(self, path: Path) -> None:
+        await asyncio.to_thread(Path("/dev/full").write_bytes, self.data)
+
+
+def fails_for_want_of_space(*arguments: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("archive", [False, True])
+def test_a_full_disk_is_told_as_such_and_nothing_stays(
+    desk: Desk, archive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads._Unpacking, "_write", fails_for_want_of_space)
+    sent = Sent("notes.zip", packed([("a.md", "A")])) if archive else SentToFullDisk("a.md", b"A")
+    with pytest.raises(
+        InvalidRequest, match=r"could not be put into .*uploads.*No space left.*Free some space"
+    ):
+        desk.send(sent)
+    assert not (desk.data_dir / "uploads").exists()
+    assert desk.texts() == set()
