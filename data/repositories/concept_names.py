@@ -1,9 +1,12 @@
 """When two names mean the same concept: case, accents, punctuation, articles and plurals do not count."""
 
 import re
+from collections.abc import Iterable
 
-from data.repositories.full_text import fold
+from data.database.columns import storable
+from domain.folding import fold
 
+MAX_ALIASES = 20
 _KEY = 200
 # What tells C++ from C# and node.js from node js stays; the rest separates words.
 _SEPARATORS = re.compile(r"[^\w+#&.]+|\.(?!\w)|(?<!\w)\.")
@@ -20,6 +23,18 @@ def concept_keys(name: str) -> tuple[str, ...]:
     match = _ACRONYM.match(name.strip())
     names = match.groups() if match is not None and _explains(match[1], match[2]) else (name,)
     return tuple(dict.fromkeys(key for key in map(_key, names) if key))
+
+
+def kept_name(said: str) -> str:
+    """A name, or a verb, as the graph keeps it."""
+    return storable(" ".join(said.split()))
+
+
+def other_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Aliases of a concept; a name that is only written in another way is none."""
+    others = {fold(each): each for each in sorted(names, reverse=True)}
+    others.pop(fold(name), None)
+    return tuple(sorted(others.values())[:MAX_ALIASES])
 
 
 def _key(name: str) -> str:

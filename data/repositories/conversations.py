@@ -13,9 +13,10 @@ from data.database.session import Database
 from data.database.tables.conversations import ConversationRow, MessageRow
 from data.gana.holders import ClaimHolders
 from data.repositories.dead_holders import end_claims_of_dead
-from data.repositories.full_text import MAX_QUERY_CHARACTERS, MAX_QUERY_WORDS, fold
+from data.repositories.full_text import MAX_QUERY_CHARACTERS, MAX_QUERY_WORDS
 from domain.entities.conversation import ChatMessage, Conversation
 from domain.errors import ConversationNotFound, MessageNotFound
+from domain.folding import fold
 
 MAX_PATH = 10_000
 """Messages between the first one and a leaf; more means that the parents go in a circle."""

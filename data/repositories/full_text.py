@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from domain.folding import fold
 from domain.plain_text import plain_text, without_title
 
 MAX_WORD = 64
@@ -17,21 +18,10 @@ MAX_QUERY_CHARACTERS = 1_000
 SNIPPET = 160
 SNIPPET_REACH = 200_000
 
-# Accents of the Latin, Greek and Cyrillic scripts; points of the Hebrew and the Arabic. Others change the letter.
-_DROPPED = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\u2600-\u27bf\U0001f000-\U0001faff\U00020000-\U0003ffff]+"
 )
-
-
-def fold(text: str) -> str:
-    """As searches compare it: without case, without accents, with compatible characters made equal."""
-    if text.isascii():
-        return text.lower()
-    # Twice, because taking apart brings capitals back: № becomes No.
-    decomposed = unicodedata.normalize("NFKD", text.casefold()).casefold()
-    return unicodedata.normalize("NFC", _DROPPED.sub("", decomposed))
 
 
 def words(text: str) -> Iterator[str]:

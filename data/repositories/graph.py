@@ -3,10 +3,10 @@
 from sqlalchemy import delete
 from sqlmodel import Session, select
 
-from data.database.columns import storable
 from data.database.rows import insert, table, upsert
 from data.database.tables.knowledge import AssertionRow, MentionRow, SummaryRow
 from data.repositories.concept_merging import DEFAULT_TYPE, place, refresh
+from data.repositories.concept_names import kept_name
 from data.repositories.note_links import name_key
 from domain.entities.knowledge import Extraction
 
@@ -19,9 +19,9 @@ def assert_all(session: Session, note_id: str, extraction: Extraction) -> None:
 def put_assertions(session: Session, note_id: str, extraction: Extraction) -> set[str]:
     """The same without what follows from it: returns the concepts that are to be refreshed in this transaction."""
     before = _remove(session, note_id)
-    types = {_words(claim.name): claim.type for claim in reversed(extraction.concepts)}
+    types = {kept_name(claim.name): claim.type for claim in reversed(extraction.concepts)}
     relations = {
-        (_words(relation.source), _words(relation.verb.casefold()), _words(relation.target))
+        (kept_name(relation.source), kept_name(relation.verb.casefold()), kept_name(relation.target))
         for relation in extraction.relations
     }
     for source, _, target in relations:
@@ -73,7 +73,3 @@ def _remove(session: Session, note_id: str) -> set[str]:
     for row in (MentionRow, AssertionRow, SummaryRow):
         session.connection().execute(delete(table(row)).where(table(row).c.note_id == note_id))
     return touched
-
-
-def _words(text: str) -> str:
-    return storable(" ".join(text.split()))

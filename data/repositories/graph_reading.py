@@ -11,12 +11,12 @@ from data.database.columns import storable
 from data.database.rows import chunks, table
 from data.database.tables.knowledge import AssertionRow, ConceptKeyRow, ConceptRow, MentionRow, SummaryRow
 from data.database.tables.notes import ManasNoteRow
-from data.repositories.concept_names import concept_keys
-from data.repositories.full_text import MAX_QUERY_CHARACTERS, fold
+from data.repositories.concept_names import concept_keys, other_names
+from data.repositories.full_text import MAX_QUERY_CHARACTERS
 from domain.entities.knowledge import Concept, Neighbourhood, Relation
+from domain.folding import fold
 
 MAX_HOPS = 2
-MAX_ALIASES = 20
 RELATIONS_PER_CONCEPT = 10
 
 
@@ -150,14 +150,11 @@ def _concepts(session: Session, ids: Collection[str]) -> tuple[Concept, ...]:
 
 
 def _concept(row: ConceptRow, names: set[str]) -> Concept:
-    """Other names; the same one in other capitals is none."""
-    others = {fold(name): name for name in sorted(names, reverse=True)}
-    others.pop(fold(row.name), None)
     return Concept(
         id=row.id,
         name=row.name,
         type=row.type,
-        aliases=tuple(sorted(others.values())[:MAX_ALIASES]),
+        aliases=other_names(row.name, names),
         note_count=row.note_count,
     )
 

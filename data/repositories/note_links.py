@@ -7,18 +7,19 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlmodel import Session, col
 
+from data.database.columns import storable
 from data.database.rows import chunks, table
 from data.database.tables.notes import NoteNameRow, NoteRow
-from data.repositories.full_text import fold
 from domain.entities.note import Note
+from domain.folding import fold
 
 _KEY = 300
 """Characters of a key: an index of PostgreSQL takes no more than about 2,700 bytes."""
 
 
 def name_key(name: str) -> str:
-    """A title, an alias or a link's target, without case and surplus spaces."""
-    return " ".join(fold(name).split())[:_KEY]
+    """A title, an alias or a link's target, without case and surplus spaces, and as a database keeps it."""
+    return storable(" ".join(fold(name).split())[:_KEY])
 
 
 def last_component(target: str) -> str:

@@ -102,7 +102,7 @@ def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
     unindex_notes(session, [keys[note_id] or 0 for note_id in before])
     index_notes(session, [(keys[note.id] or 0, note) for note in notes])
     _queue(session, changed, extract=extract)
-    names = {(note.id, key, storable(note.title)) for note in notes for key in map(storable, name_keys(note))}
+    names = {(note.id, key, storable(note.title)) for note in notes for key in name_keys(note)}
     refresh_named(session, {key for _, key, _ in named ^ names})
 
 

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
 from domain.entities.llm import GenerationResult
+from domain.folding import fold
 from domain.prompts.extraction import MOST, SUMMARY_CHARACTERS
 from domain.reasons import plain_reason
 from domain.usecases.passages import keywords, singular, unspaced
@@ -61,7 +62,7 @@ def checked(result: GenerationResult, title: str, text: str) -> Extraction:
 
 def key(name: str) -> str:
     """What two ways of writing a name have in common."""
-    return name.casefold()
+    return fold(name)
 
 
 def tidy(text: str) -> str:

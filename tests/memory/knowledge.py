@@ -1,10 +1,11 @@
 """The knowledge graph in dictionaries, made anew from what notes say each time that it is asked for."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from data.repositories.concept_names import concept_keys
+from data.database.columns import storable
+from data.repositories.concept_names import concept_keys, kept_name, other_names
 from data.repositories.note_links import name_key
 from domain.entities.knowledge import (
     Concept,
@@ -14,6 +15,7 @@ from domain.entities.knowledge import (
     PendingState,
     Relation,
 )
+from domain.folding import fold
 from tests.memory.notes import MemoryNotes
 
 
@@ -82,10 +84,10 @@ class MemoryKnowledge:
         return {note_id: said for note_id, said in self._said.items() if note_id in self._notes.notes}
 
     async def summary(self, note_id: str) -> str | None:
-        return self._read[note_id].summary if note_id in self._read else None
+        return (await self.summaries([note_id])).get(note_id)
 
     async def summaries(self, note_ids: Sequence[str]) -> dict[str, str]:
-        return {each: self._read[each].summary for each in note_ids if each in self._read}
+        return {each: storable(self._read[each].summary) for each in note_ids if each in self._read}
 
     async def relations_of(self, note_ids: Sequence[str]) -> tuple[Relation, ...]:
         theirs = [
@@ -99,7 +101,7 @@ class MemoryKnowledge:
     async def related_notes(
         self, names: Sequence[str], note_ids: Sequence[str], *, manas_id: str | None = None, limit: int = 10
     ) -> tuple[str, ...]:
-        called = {key for name in names for key in concept_keys(name)}
+        called = {key for name in names for key in concept_keys(storable(name))}
         named = [
             group for name, group in self._groups().items() if not called.isdisjoint(self._keys_of(name))
         ]
@@ -142,9 +144,14 @@ class MemoryKnowledge:
         return self._within(reached, limit)
 
     async def find_concepts(self, text: str, limit: int = 20) -> tuple[Concept, ...]:
-        wanted = text.casefold()
-        found = {group for name, group in self._groups().items() if wanted in name.casefold()}
-        return tuple(c for c in self._concepts() if c.id in found)[:limit]
+        text = storable(text)
+        wanted = set(concept_keys(text))
+        parts = {" ".join(fold(text).split()), *wanted}
+        keys: dict[str, set[str]] = {}
+        for name, group in self._groups().items():
+            keys.setdefault(group, set()).update(self._keys_of(name))
+        found = [c for c in self._concepts() if any(part in key for key in keys[c.id] for part in parts)]
+        return tuple(sorted(found, key=lambda c: keys[c.id].isdisjoint(wanted)))[:limit]
 
     async def graph(self, *, manas_id: str | None = None, limit: int = 500) -> Neighbourhood:
         return self._within({concept.id for concept in self._concepts()}, limit)
@@ -158,7 +165,7 @@ class MemoryKnowledge:
     def _keys_of(self, name: str) -> set[str]:
         """Those of the name, and that of the title of the note that has it as an alias."""
         titles = {
-            note.title
+            storable(note.title)
             for note in self._notes.notes.values()
             if name_key(name) in (name_key(each) for each in (note.title, *note.aliases))
         }
@@ -189,7 +196,7 @@ class MemoryKnowledge:
                 id=group,
                 name=(name := min(counts, key=lambda each: (-counts[each], each))),
                 type=min(types[group], key=lambda kind: (kind == "thing", -types[group][kind], kind)),
-                aliases=_others(name, counts),
+                aliases=other_names(name, counts),
                 note_count=notes[group],
             )
             for group, counts in names.items()
@@ -202,9 +209,10 @@ class MemoryKnowledge:
         found: dict[tuple[str, str, str], set[str]] = {}
         for note_id, read in self._read.items():
             for claim in read.relations:
-                source, target = groups.get(_words(claim.source)), groups.get(_words(claim.target))
-                if source is not None and target is not None and source != target:
-                    found.setdefault((source, _words(claim.verb.casefold()), target), set()).add(note_id)
+                source, target = groups.get(kept_name(claim.source)), groups.get(kept_name(claim.target))
+                verb = kept_name(claim.verb.casefold())
+                if source is not None and target is not None and source != target and verb:
+                    found.setdefault((source, verb, target), set()).add(note_id)
         return tuple(
             Relation(source=concepts[source], verb=verb, target=concepts[target], note_ids=tuple(sorted(ids)))
             for (source, verb, target), ids in found.items()
@@ -213,19 +221,8 @@ class MemoryKnowledge:
 
 def _types(read: Extraction) -> dict[str, str]:
     """Every name that has a key, and what it is."""
-    types = {_words(claim.name): claim.type for claim in reversed(read.concepts)}
+    types = {kept_name(claim.name): storable(claim.type) for claim in reversed(read.concepts)}
     for claim in read.relations:
         for end in (claim.source, claim.target):
-            types.setdefault(_words(end), "thing")
+            types.setdefault(kept_name(end), "thing")
     return {name: kind for name, kind in types.items() if concept_keys(name)}
-
-
-def _others(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The same one in other capitals is none."""
-    others = {each.casefold(): each for each in sorted(names, reverse=True)}
-    others.pop(name.casefold(), None)
-    return tuple(sorted(others.values()))
-
-
-def _words(text: str) -> str:
-    return " ".join(text.split())

@@ -369,6 +369,45 @@ def test_the_graph_holds_what_notes_assert(run: Run) -> None:
     run(test)
 
 
+def test_names_of_concepts_compare_as_searches_do(run: Run) -> None:
+    """Without case, accents and other ways of writing the same characters, and as the databases keep them."""
+
+    async def test(stores: Stores) -> None:
+        knowledge = stores.knowledge
+        said = {
+            "a": (("Ⅷ", "Café", "Nul\0l", "Tea house"), ("Ⅷ", "\0is", "Café")),
+            "b": (("VIII", "cafe", "Nul\ufffdl", "Tea house"), ("Nul\0l", " ", "Café")),
+            "c": (("Tea",), ("Tea", "is", "tea")),
+        }
+        for note_id, (names, (source, verb, target)) in said.items():
+            written = note(note_id)
+            await stores.notes.save([written])
+            extraction = Extraction(
+                concepts=tuple(ConceptClaim(name=name, type="odd\0") for name in names),
+                relations=(RelationClaim(source=source, verb=verb, target=target),),
+                summary="all\0 of it",
+            )
+            assert await knowledge.assert_extraction(note_id, written.content_hash, extraction)
+        found = {concept.name: concept for concept in (await knowledge.graph()).concepts}
+        assert {name: (one.aliases, one.note_count) for name, one in found.items()} == {
+            "VIII": ((), 2),
+            "Café": ((), 2),
+            "Nul\ufffdl": ((), 2),
+            "Tea house": ((), 2),
+            "Tea": ((), 1),
+        }
+        assert {one.type for one in found.values()} == {"odd\ufffd"}
+        for asked, name in (("ⅷ", "VIII"), ("CAFÉ", "Café"), ("af", "Café"), ("nul\0L", "Nul\ufffdl")):
+            assert [one.name for one in await knowledge.find_concepts(asked)] == [name]
+            assert (len(await knowledge.related_notes([asked], [])) == 2) == (asked != "af")
+        assert [one.name for one in await knowledge.find_concepts("teas")] == ["Tea", "Tea house"]
+        (relation,) = (await knowledge.graph()).relations
+        assert (relation.source.name, relation.verb, relation.target.name) == ("VIII", "\ufffdis", "Café")
+        assert await knowledge.summary("a") == "all\ufffd of it"
+
+    run(test)
+
+
 def _message(message_id: str, parent: str | None, seconds: float, **fields: Any) -> ChatMessage:
     return ChatMessage(
         id=message_id,

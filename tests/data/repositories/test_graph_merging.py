@@ -194,9 +194,15 @@ NAMES = (
     "Ada Lovelace",
     "Tea",
     "—",
+    "Ⅷ",
+    "VIII",
+    "Café",
+    "CAFE",
+    "Nul\0l",
+    "Nul\ufffdl",
 )
-TITLES = ("Ada Lovelace", "Ada", "LLM", "Tea", BOTH, "—")
-ALIASES = ("Countess", "Ada", "LLM", "tea", "LONG life  milk")
+TITLES = ("Ada Lovelace", "Ada", "LLM", "Tea", BOTH, "—", "VIII", "nul\0l")
+ALIASES = ("Countess", "Ada", "LLM", "tea", "LONG life  milk", "Ⅷ", "cafe", "NUL\ufffdL")
 
 
 def _random_note(chance: random.Random, note_id: str) -> Note:
@@ -207,7 +213,7 @@ def _random_note(chance: random.Random, note_id: str) -> Note:
 def _random_said(chance: random.Random) -> tuple[str | Triple, ...]:
     names = chance.sample(NAMES, chance.randrange(4))
     relations = [
-        (chance.choice(NAMES), chance.choice(("is", "has")), chance.choice(NAMES))
+        (chance.choice(NAMES), chance.choice(("is", "has", "\0has", " ")), chance.choice(NAMES))
         for _ in range(chance.randrange(3))
     ]
     return (*names, *relations)

@@ -107,6 +107,30 @@ def test_what_a_note_says_is_kept_tidied() -> None:
     asyncio.run(scenario())
 
 
+def test_a_name_is_one_however_it_is_written() -> None:
+    world = World(
+        said(
+            concepts=[{"name": name, "type": "place"} for name in ("Café", "CAFE", "Café Ⅷ")],
+            relations=[
+                {"source": "Café Ⅷ", "verb": "is", "target": "Cafe VIII"},
+                {"source": "Café", "verb": "has", "target": "Café Ⅷ"},
+            ],
+        )
+    )
+
+    async def scenario() -> None:
+        await world.write(text="Café, CAFE and Café Ⅷ, which is Cafe VIII.")
+        assert await world.extract("n1") == "read"
+        graph = await ShowGraphUseCase(world.library.knowledge)()
+        assert [(c.name, c.aliases) for c in graph.concepts] == [("Café", ()), ("Café Ⅷ", ())]
+        around = await ShowGraphUseCase(world.library.knowledge)("cafe viii", hops=0)
+        assert [c.name for c in around.concepts] == ["Café Ⅷ"]
+        around = await ShowGraphUseCase(world.library.knowledge)("cafe", hops=0)
+        assert [c.name for c in around.concepts] == ["Café"]
+
+    asyncio.run(scenario())
+
+
 def test_a_note_that_another_process_reads_is_left_to_it_unless_the_user_looks_at_it() -> None:
     world = World(said())
 
