@@ -2,16 +2,21 @@
 
 import logging
 import traceback
+from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
+from starlette.requests import ClientDisconnect
+
 from domain.errors import UniunError
 
 _LOGGERS = ("uniun", "uvicorn.error", "nicegui", "asyncio")
 _BYTES, _FILES = 1_000_000, 2
+_NOBODY_WAITS = "No response returned."
+"""Starlette's words when a client has left before it was answered."""
 _Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
@@ -37,9 +42,15 @@ class _Formatter(logging.Formatter):
 def _worth_keeping(record: logging.LogRecord) -> bool:
     """NiceGUI warns of pages that are not there with their whole address, and what was searched for in it.
 
-    It also logs every error of an event, those too that the page has shown and that are nobody's mistake in the code.
+    It also logs every error of an event, those too that the page has shown and that are nobody's mistake in the code. And
+    that a client hung up, or the server was ended before it had answered, is no error.
     """
-    foreseen = record.exc_info is not None and isinstance(record.exc_info[1], UniunError)
+    error = record.exc_info[1] if record.exc_info is not None else None
+    if isinstance(error, ClientDisconnect | CancelledError) or (
+        isinstance(error, RuntimeError) and str(error) == _NOBODY_WAITS
+    ):
+        return False
+    foreseen = isinstance(error, UniunError)
     return record.name != "nicegui" or (record.levelno >= logging.ERROR and not foreseen)
 
 

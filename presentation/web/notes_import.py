@@ -1,11 +1,12 @@
 """Files become notes: from a folder of this machine, or through the browser."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 
 from nicegui import ui
-from nicegui.events import MultiUploadEventArguments
+from nicegui.events import GenericEventArguments, MultiUploadEventArguments
 
 from domain.entities.note import ImportCopy, ImportProblem, ImportProgress, ImportReport, UndoneImport
 from domain.errors import InvalidRequest
@@ -29,6 +30,22 @@ _DROP = """
   <span style="display: none"><q-uploader-add-trigger></q-uploader-add-trigger></span>
 </div>"""
 Import = Callable[[Callable[[ImportProgress], None]], Awaitable[ImportReport | UndoneImport]]
+
+
+_NOT_TAKEN: Mapping[str, Callable[[str], str]] = {
+    "accept": lambda files: f"{files} not taken: only .md, .markdown and .zip are.",
+    "max-files": lambda files: (
+        f"{files} not taken: {UPLOAD_FILES:,} are the most at once. Send the rest afterwards, or all in one .zip."
+    ),
+    "size": lambda files: (
+        f"{files} not taken: {UPLOAD_BYTES // 1_000_000} MB are the most at once. Send the rest afterwards, or import the folder."
+    ),
+}
+"""By the upload's name of what a file does not keep to; each limit of size is one of these."""
+
+
+def _kinds(reasons: Sequence[str]) -> list[tuple[str, int]]:
+    return list(Counter(reason if reason in _NOT_TAKEN else "size" for reason in reasons).items())
 
 
 async def page_import(site: Site) -> None:
@@ -65,6 +82,7 @@ class ImportPage:
         self._notes = site.faces.notes
         self._seen: tuple[Errand | None, int] | None = None
         self._drawn: Errand | None = None
+        self._refused_now = False
         self._advance: Callable[[object], None] = lambda step: None
         """Shows one more step of the import that is drawn."""
 
@@ -105,20 +123,23 @@ class ImportPage:
                 plain(
                     f"At most {UPLOAD_BYTES // 1_000_000} MB and {UPLOAD_FILES:,} files at once. They are not kept, only their notes."
                 )
+            self._not_taken = ui.element("div").classes("u-banner u-bad").props("role=alert")
+            self._not_taken.set_visibility(False)
             self._upload = ui.upload(
                 multiple=True,
                 auto_upload=True,
                 max_total_size=UPLOAD_BYTES,
                 max_files=UPLOAD_FILES,
                 on_multi_upload=self._import_upload,
-                on_rejected=lambda: tell_error(
-                    InvalidRequest(
-                        "These files were not taken: only .md, .markdown and .zip files, within the limits above."
-                    )
-                ),
             )
             self._upload.props('accept=".md,.markdown,.zip" flat').classes("u-upload")
             self._upload.add_slot("header", _DROP)
+            self._upload.on(
+                "rejected",
+                self._say_not_taken,
+                js_handler="(files) => emit(files.map((file) => file.failedPropValidation))",
+            )
+            self._upload.on("added", self._taken, args=[])
             self._upload.on(
                 "failed",
                 lambda: tell_error(InvalidRequest("The files could not be sent. Try again.")),
@@ -126,6 +147,21 @@ class ImportPage:
             )
             # In the browser: asked for from here while the answer is on its way, it would abort what has been sent.
             self._upload.on("finish", js_handler=f"() => runMethod({self._upload.id}, 'reset', [])")
+
+    def _say_not_taken(self, event: GenericEventArguments) -> None:
+        """Some of what was dropped stays behind, while the rest is imported."""
+        self._refused_now = True
+        reasons = [reason for reason in event.args if isinstance(reason, str)]
+        self._not_taken.clear()
+        with self._not_taken:
+            plain(" ".join(_NOT_TAKEN[kind](counted(n, "file")) for kind, n in _kinds(reasons)))
+        self._not_taken.set_visibility(bool(reasons))
+
+    def _taken(self) -> None:
+        """What was left behind of the same drop was told just before."""
+        if not self._refused_now:
+            self._not_taken.set_visibility(False)
+        self._refused_now = False
 
     def _draw_samples(self) -> None:
         with ui.element("section").classes("u-card u-stack"):

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
 from domain.entities.note import Note, hash_content
-from tests.presentation.web.conftest import Desk, Server, Start
+from tests.presentation.web.conftest import PATIENCE_MS, Desk, Server, Start
 
 MANY = 5_000
 PAINT_MS = 1_000
@@ -268,7 +268,12 @@ def test_files_and_archives_are_uploaded_and_a_damaged_one_is_refused(desk: Desk
     expect(page.get_by_text("The archive half.zip cannot be read")).to_be_visible()
     close(page)
     chooser.set_input_files([sent("picture.png", b"x")])
-    expect(page.get_by_text("These files were not taken")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_text("1 file not taken: only .md, .markdown and .zip are.")
+    chooser.set_input_files([sent(f"many {n}.md", b"# Many %d" % n) for n in range(1_003)])
+    expect(page.get_by_text("1,000 new")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("alert")).to_have_text(
+        "3 files not taken: 1,000 are the most at once. Send the rest afterwards, or all in one .zip."
+    )
 
 
 def test_what_has_arrived_is_never_said_to_have_failed(desk: Desk) -> None:
