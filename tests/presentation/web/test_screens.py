@@ -2,6 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from dependency_injector.containers import DeclarativeContainer
 from playwright.sync_api import Browser, Page
 
 from tests.presentation.web.conftest import DESK, PATIENCE_MS, PHONE, ROOT, Server, Start
@@ -13,9 +14,15 @@ EVERYTHING: dict[str, object] = {}
 COLOURS: dict[str, object] = {"runOnly": ["color-contrast"]}
 
 
+async def ready(container: DeclarativeContainer) -> None:
+    """With what is searched by meaning: a server makes that on processors that nobody else wants, which may take long."""
+    await fill(container)
+    await container.notes_controller().embed()
+
+
 @pytest.fixture(scope="module")
 def server(start: Start) -> Server:
-    return start(seed=fill, scheduler__max_queued_per_flow=WAITING)
+    return start(seed=ready, scheduler__max_queued_per_flow=WAITING)
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
