@@ -64,14 +64,17 @@ class SqlCardRepository:
 
         return await self._database.read(read)
 
-    async def set_state(self, card_id: str, state: CardState, note_id: str | None = None) -> Card:
+    async def set_state(
+        self, card_id: str, state: CardState, note_id: str | None = None, *, was: CardState | None = None
+    ) -> Card:
         def write(session: Session) -> Card:
             row = session.exec(select(CardRow).where(CardRow.id == card_id)).first()
             if row is None:
                 raise _missing(card_id)
-            row.state = state
-            row.note_id = note_id
-            session.add(row)
+            if was in (None, row.state):
+                row.state = state
+                row.note_id = note_id
+                session.add(row)
             return _card(row)
 
         return await self._database.write(write)

@@ -25,8 +25,10 @@ class CardRepository(Protocol):
         """Sorted note ids of every card of the scope: buffered, kept, barren, and dropped if asked for."""
         ...
 
-    async def set_state(self, card_id: str, state: CardState, note_id: str | None = None) -> Card:
-        """Raises `CardNotFound`."""
+    async def set_state(
+        self, card_id: str, state: CardState, note_id: str | None = None, *, was: CardState | None = None
+    ) -> Card:
+        """With `was` only a card that is in that state; else it stays. Returns it as it is then. Raises `CardNotFound`."""
         ...
 
     async def counts(self, scope: str) -> dict[CardState, int]:

@@ -130,8 +130,8 @@ class NatarajGenerator:
         back: list[Card] = []
         for card in await self._cards.list(scope, "dropped", limit=count):
             if len(await self._notes.many(card.note_ids)) == len(card.note_ids):
-                back.append(await self._cards.set_state(card.id, "buffered"))
-        return back
+                back.append(await self._cards.set_state(card.id, "buffered", was="dropped"))
+        return [card for card in back if card.state == "buffered"]
 
     @asynccontextmanager
     async def _sampler(self, scope: str) -> AsyncIterator[CombinationSampler]:
@@ -207,10 +207,13 @@ class KeepCardUseCase:
         draft = NoteDraft(
             title=title_of(card.text), text=card.text + joined, source="nataraj", origin=card.id
         )
-        # The card's id, so that a crash between the two writes below leaves no second note behind.
-        note = self._compose(draft).model_copy(update={"id": card.id})
-        await self._notes.save([note])
-        self._changes.announce([note.id])
+        # The card's id, so that a crash between the two writes below leaves no second note behind. It may have been
+        # edited since.
+        note = next(iter(await self._notes.many([card.id])), None)
+        if note is None:
+            note = self._compose(draft).model_copy(update={"id": card.id})
+            await self._notes.save([note])
+            self._changes.announce([note.id])
         await self._cards.set_state(card.id, "kept", note.id)
         return note
 
@@ -224,9 +227,12 @@ class DropCardUseCase:
     async def __call__(self, card_id: str) -> Card:
         """Raises `CardNotFound`, and `InvalidRequest` for a card that was kept."""
         card = await self._cards.get(card_id)
+        if card.state != "kept":
+            # It may be kept on another page at this moment.
+            card = await self._cards.set_state(card_id, "dropped", was=card.state)
         if card.state == "kept":
             raise InvalidRequest(f"Card {card_id} was kept and is a note now; delete the note instead.")
-        return await self._cards.set_state(card_id, "dropped")
+        return card
 
 
 class RestoreCardUseCase:
@@ -252,7 +258,7 @@ class RestoreCardUseCase:
                     "do not want it."
                 )
             await self._delete(note.id)
-        return await self._cards.set_state(card_id, "buffered")
+        return await self._cards.set_state(card_id, "buffered", was=card.state)
 
 
 def _linkable(title: str) -> str:

@@ -38,9 +38,12 @@ class MemoryCards:
             if card.scope == scope and (with_dropped or card.state != "dropped")
         }
 
-    async def set_state(self, card_id: str, state: CardState, note_id: str | None = None) -> Card:
+    async def set_state(
+        self, card_id: str, state: CardState, note_id: str | None = None, *, was: CardState | None = None
+    ) -> Card:
         card = await self.get(card_id)
-        self._cards[card_id] = card.model_copy(update={"state": state, "note_id": note_id})
+        if was in (None, card.state):
+            self._cards[card_id] = card.model_copy(update={"state": state, "note_id": note_id})
         return self._cards[card_id]
 
     async def counts(self, scope: str) -> dict[CardState, int]:

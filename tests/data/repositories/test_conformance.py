@@ -557,6 +557,8 @@ def test_a_combination_has_one_live_card(run: Run) -> None:
         kept = await cards.set_state("4", "kept", "n1")
         assert await cards.get("4") == kept
         assert kept.note_id == "n1"
+        assert await cards.set_state("4", "dropped", was="buffered") == kept
+        assert (await cards.set_state("4", "kept", "n1", was="kept")) == kept
         with pytest.raises(CardNotFound):
             await cards.set_state("gone", "kept")
         counts = await cards.counts("all")

@@ -1,11 +1,12 @@
 import asyncio
 from datetime import timedelta
 from itertools import combinations
+from typing import Any
 
 import pytest
 
 from domain.entities.llm import LlmTaskKind
-from domain.entities.nataraj import WHOLE_LIBRARY
+from domain.entities.nataraj import WHOLE_LIBRARY, Card
 from domain.errors import CardNotFound, EngineError, InvalidRequest, UnknownModel
 from domain.usecases.nataraj import DropCardUseCase, KeepCardUseCase, RestoreCardUseCase, ShowDeckUseCase
 from domain.usecases.notes import DeleteNoteUseCase
@@ -223,6 +224,59 @@ def test_long_notes_are_cut_to_the_models_context() -> None:
         await world.generator.fill_buffer(WHOLE_LIBRARY, 1)
         (request,) = world.coordinator.requests
         assert sum(len(message.content) for message in request.messages) < 2048 * 3
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("deed", ["drop", "restore", "fill"])
+def test_a_card_that_is_kept_on_another_page_meanwhile_stays_kept(deed: str) -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.some(2)
+        card = (await world.generator.fill_buffer(WHOLE_LIBRARY, 1)).cards[0]
+        if deed != "drop":
+            await world.drop(card.id)
+        get, every = world.cards.get, world.cards.list
+
+        async def get_and_be_late(card_id: str) -> Card:
+            world.cards.get = get  # type: ignore[method-assign]
+            found = await get(card_id)
+            await world.keep(card_id)
+            return found
+
+        async def list_and_be_late(*arguments: Any, **options: Any) -> tuple[Card, ...]:
+            world.cards.list = every  # type: ignore[method-assign]
+            found = await every(*arguments, **options)
+            await world.keep(card.id)
+            return found
+
+        if deed == "fill":
+            world.cards.list = list_and_be_late  # type: ignore[method-assign]
+            assert (await world.generator.fill_buffer(WHOLE_LIBRARY, 1)).cards == ()
+        else:
+            world.cards.get = get_and_be_late  # type: ignore[method-assign]
+            if deed == "drop":
+                with pytest.raises(InvalidRequest, match="was kept and is a note now"):
+                    await world.drop(card.id)
+            else:
+                assert (await world.restore(card.id)).state == "kept"
+        kept = await world.cards.get(card.id)
+        assert (kept.state, kept.note_id) == ("kept", card.id)
+
+    asyncio.run(scenario())
+
+
+def test_keeping_a_card_again_does_not_undo_what_was_written_into_its_note() -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.some(2)
+        card = (await world.generator.fill_buffer(WHOLE_LIBRARY, 1)).cards[0]
+        note = await world.keep(card.id)
+        edited = note.model_copy(update={"text": "Mine now."})
+        await world.notes.save([edited])
+        await world.cards.set_state(card.id, "buffered")
+        assert await world.keep(card.id) == edited
+        assert [each.text for each in await world.notes.many([note.id])] == ["Mine now."]
 
     asyncio.run(scenario())
 
