@@ -13,7 +13,7 @@ import httpx
 from fastapi import FastAPI
 from openai import AsyncOpenAI
 
-from data.clock import SystemClock
+from data.clock import Clock, SystemClock
 from data.identity import RandomIdentities
 from data.inference.fake import FakeRunner
 from data.scheduling.config import SchedulerConfig
@@ -118,9 +118,10 @@ async def served(
     identities: Identities | None = None,
     token: str | None = None,
     max_connections: int = 1000,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Api]:
-    """Answers on a free port of 127.0.0.1 while entered."""
-    clock = SystemClock()
+    """Answers on a free port of 127.0.0.1 while entered. `clock` is what the scheduler measures turns with."""
+    clock = clock or SystemClock()
     store = MemoryStore(*models)
     runner = runner or FakeRunner(models, answer_tokens=8)
     keys, probe = MemoryApiKeys(), FixedProbe()

@@ -15,6 +15,7 @@ from domain.entities.api import ApiKey
 from domain.entities.llm import GenerationRequest, LlmTaskKind, Message
 from domain.repositories.inference_runner import RunnerJob
 from domain.usecases.api_keys import key_hash
+from tests.memory.clock import HandClock
 from tests.memory.identity import CountingIdentities
 from tests.presentation.api.served import Api
 from tests.presentation.api.test_generation import CHAT, HELLO, _queued, on, until
@@ -23,11 +24,13 @@ FLEX = {"service_tier": "flex"}
 
 
 class Diary:
-    """An engine in memory that waits until it is opened, and then notes who asked for what it runs."""
+    """An engine in memory that waits until it is opened, and then notes who asked for what it runs. By its own clock every
+    step takes a millisecond, however busy the machine is."""
 
     def __init__(self, models: tuple[str, ...] = ("tiny",)) -> None:
         self.served: list[str] = []
         self.opened = asyncio.Event()
+        self.clock = HandClock()
         diary = self
 
         class Runner(FakeRunner):
@@ -36,6 +39,10 @@ class Diary:
                 if not diary.served or diary.served[-1] != job.cache_key:
                     diary.served.append(job.cache_key)
                 return await super().run(job, emit)
+
+            async def _boundary_allowed(self) -> None:
+                await super()._boundary_allowed()
+                diary.clock.run(0.001)
 
         self.runner = Runner(models, answer_tokens=20)
 
@@ -67,6 +74,7 @@ def test_two_programs_that_flood_are_served_alternately_whatever_their_number_of
                 first = await flood(api, client, "first", 1, **words)
                 many = await flood(api, client, "many", 40, **words)
                 few = await flood(api, client, "few", 8, **words)
+                diary.clock.run(10)
                 diary.opened.set()
                 answers = [await task for task in first + few]
                 served = diary.served[: diary.served.index("api/user few") + 15]
@@ -77,7 +85,7 @@ def test_two_programs_that_flood_are_served_alternately_whatever_their_number_of
             # Runs of one and the same flow were noted once: it is a strict alternation if all eight are seen.
             assert Counter(served)["api/user few"] >= 6, served
 
-        on(tmp_path, test, diary.runner, config=SchedulerConfig(fair_slice_s=0.0))
+        on(tmp_path, test, diary.runner, config=SchedulerConfig(fair_slice_s=0.0), clock=diary.clock)
 
 
 def test_on_two_models_without_a_swap_for_each_request(tmp_path: Path) -> None:
