@@ -159,14 +159,22 @@ class Presence:
     def _held(self, name: str, attempt: int) -> bool:
         if not (self._folder / name).exists():
             return False
-        with self._file(name) as descriptor:
-            return not _try(descriptor, attempt)
+        try:
+            with self._file(name) as descriptor:
+                return not _try(descriptor, attempt)
+        except InvalidRequest:
+            return False  # in a folder that cannot be written nobody opens
 
     @contextmanager
     def _file(self, name: str) -> Iterator[int]:
-        """Closing it gives the lock back; children do not inherit it."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        """Closing it gives the lock back; children do not inherit it. Raises `InvalidRequest`."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise InvalidRequest(
+                f"The data folder {self._folder} cannot be written: {error.strerror}. See: uniun doctor"
+            ) from error
         try:
             yield descriptor
         finally:

@@ -57,6 +57,8 @@ class Database:
         self._writer = ThreadPoolExecutor(1, "database-write")
         self._opening = threading.Lock()
         self._engine: Engine | None = None
+        self._file: tuple[int, int] | None = None
+        """Which file it is that is open, for SQLite."""
         self._prepared = False
         self._closing = False
 
@@ -104,13 +106,38 @@ class Database:
 
     def _open(self) -> Engine:
         with self._opening:
+            self._look_at_file()
             if self._engine is None:
                 self._engine = _engine(self._url, self.name, self._patience_s)
             if not self._prepared:
                 writing = self._engine.execution_options(**_options(self._url, write=True))
                 prepare(self._engine, writing, self.name)
                 self._prepared = True
+                self._file = self._file_there()
             return self._engine
+
+    def _look_at_file(self) -> None:
+        """SQLite goes on in a file that was deleted, and all that it takes then is gone when the last one closes it."""
+        there = self._file_there()
+        if self._engine is None or self._file in (None, there):
+            return
+        if there is None:
+            raise DatabaseError(
+                f"The database {self.name} was deleted or moved while UNIUN is open; nothing is written into it any more. Put "
+                "it back, or end UNIUN and start it again with another one."
+            )
+        # Another one was put in its place, as by a restore.
+        self._engine.dispose()
+        self._engine, self._file, self._prepared = None, None, False
+
+    def _file_there(self) -> tuple[int, int] | None:
+        if not _is_sqlite(self._url):
+            return None
+        try:
+            found = os.stat(str(self._url.database))
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _patience_s(self) -> float | None:
         """One step of bringing the tables up to date may take as long as it will."""

@@ -31,6 +31,23 @@ def test_nobody_is_open_where_nobody_ever_was(tmp_path: Path) -> None:
     assert not (tmp_path / "absent").exists()
 
 
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    presence = Presence(tmp_path / "data")
+
+    async def scenario() -> None:
+        for enter in (presence.app, presence.server, presence.background, presence.nobody, presence.turn):
+            with pytest.raises(InvalidRequest, match=r"data folder .* cannot be written.*See: uniun doctor"):
+                async with enter():
+                    pass
+
+    asyncio.run(scenario())
+    (tmp_path / "locks" / "server.lock").mkdir(
+        parents=True
+    )  # cannot be opened, as on a disk for reading only
+    assert Presence(tmp_path / "locks").server_address() is None
+
+
 def test_several_apps_may_be_open_and_the_last_one_closes(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Presence(tmp_path).app():

@@ -1,6 +1,7 @@
 """Transactions in threads, and what the user is told when the database cannot be used."""
 
 import asyncio
+import shutil
 import sqlite3
 import threading
 from pathlib import Path
@@ -70,6 +71,36 @@ def test_readers_do_not_wait_for_a_long_write_and_see_what_was_before(url: str) 
             work.go.set()
             await writing
             assert await other.read(_names) == ["a"]
+
+    asyncio.run(main())
+
+
+def test_a_file_that_was_deleted_is_told_and_one_that_was_replaced_is_used(
+    tmp_path: Path, sqlite_template: Path
+) -> None:
+    path, aside = tmp_path / "uniun.db", tmp_path / "aside.db"
+
+    def put_in_its_place() -> None:
+        for old in tmp_path.glob("uniun.db*"):
+            old.unlink()
+        shutil.copy(sqlite_template, path)
+
+    async def main() -> None:
+        async with Database(sqlite_url(path)) as database:
+            await database.write(lambda session: session.connection().execute(text(_add("first"))))
+            path.rename(aside)
+            for run in (database.read, database.write):
+                with pytest.raises(
+                    DatabaseError, match=r"was deleted or moved while UNIUN is open.*Put it back"
+                ):
+                    await run(_names)
+            assert not path.exists()
+            aside.rename(path)
+            assert await database.read(_names) == ["first"]
+            put_in_its_place()
+            await database.write(lambda session: session.connection().execute(text(_add("second"))))
+            async with Database(sqlite_url(path)) as other:
+                assert await other.read(_names) == ["second"]
 
     asyncio.run(main())
 
