@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from domain.entities.gana import Gana, GanaDraft, GanaProgress, GanaRun
+from domain.entities.gana import MIN_INTERVAL_MINUTES, Gana, GanaDraft, GanaProgress, GanaRun
 from domain.errors import InvalidField, InvalidRequest
 from domain.reasons import plain_reason
 from domain.repositories.due_times import DueTimes
@@ -14,6 +14,43 @@ from domain.repositories.ganas import GanaRepository
 from domain.repositories.identity import Identities
 from domain.usecases.gana import GanaEngine
 from domain.usecases.trigger_words import read_trigger
+
+CALLED = {
+    "name": "its name",
+    "description": "its description",
+    "manas_ids": "the knowledge it may draw on",
+    "task": "what it should do",
+    "input_tag": "the tag that it reads",
+    "input_manas_id": "the Manas that it reads",
+    "output_tag": "the tag of its notes",
+    "webhook": "its webhook",
+    "model": "its model",
+    "mode": "whether it runs again or once",
+    "reactive": "whether it runs on new notes",
+    "interval_minutes": "the minutes between its runs",
+    "cron": "its cron expression",
+    "once_at": "the time at which it runs",
+    "missed_runs": "what happens to missed runs",
+    "agentic": "whether it may look things up",
+}
+"""The fields of a draft in a user's words."""
+_SENTENCES = {
+    ("name", "missing"): "give it a name",
+    ("name", "string_too_short"): "give it a name",
+    ("task", "missing"): "say what it should do",
+    ("task", "string_too_short"): "say what it should do",
+    ("interval_minutes", "greater_than_equal"): f"it can run every {MIN_INTERVAL_MINUTES} minutes at most",
+    ("interval_minutes", "less_than_equal"): "it has to run once a year at least",
+}
+"""By field and kind of error."""
+
+
+def _reason(field: str, kind: str, message: str) -> str:
+    if kind == "value_error":
+        return plain_reason(message)  # ours, and whole
+    if field == "webhook":
+        return "its webhook should be a web address that begins with http:// or https://"
+    return _SENTENCES.get((field, kind)) or f"{CALLED.get(field, field)}: {plain_reason(message)}"
 
 
 class DraftGanaUseCase:
@@ -39,11 +76,9 @@ class DraftGanaUseCase:
             return GanaDraft.model_validate((before.model_dump() if before is not None else {}) | told)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            reason = plain_reason(first["msg"])
+            field = str(first["loc"][0]) if first["loc"] else "trigger"
             raise InvalidField(
-                str(first["loc"][0]) if place else "trigger",
-                f"The Gana was refused: {place + ': ' if place else ''}{reason}.",
+                field, f"The Gana was refused: {_reason(field, first['type'], first['msg'])}."
             ) from None
 
     def _trigger(self, words: str, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_a_gana_from_the_form_to_its_log(desk: Desk) -> None:
     page.get_by_text("More", exact=True).click()
     fill(page, "Webhook: an address that is sent what it wrote", "nowhere")
     page.get_by_role("button", name="Save and switch on").click()
-    expect(page.get_by_text("The Gana was refused: webhook")).to_be_visible()
+    expect(page.get_by_text("The Gana was refused: its webhook should be a web address")).to_be_visible()
     fill(page, "Webhook: an address that is sent what it wrote", "")
     page.get_by_role("button", name="Save and switch on").click()
     page.wait_for_url("**/ganas/*")
