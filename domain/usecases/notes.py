@@ -23,6 +23,8 @@ from domain.repositories.note_parser import NoteParser
 from domain.repositories.notes import NoteRepository
 
 UNTITLED = "Untitled"
+SHORTEST_BEGINNING = 4
+"""Characters of an id that name a note."""
 MAX_TAGS = 400
 """Of its text and its own."""
 COMPLETIONS = 8
@@ -230,7 +232,7 @@ class FindNoteUseCase:
         self._notes = notes
 
     async def __call__(self, reference: str) -> str:
-        """An id, the beginning of one (four characters or more), or a title, whatever its case.
+        """An id, the beginning of one (`SHORTEST_BEGINNING` characters or more), or a title, whatever its case.
 
         Raises `NoteNotFound`, and `InvalidRequest` if several fit.
         """
@@ -239,7 +241,7 @@ class FindNoteUseCase:
         wanted = clean_title(reference)
         hits = await self._notes.search(wanted, limit=100) if wanted else ()
         found = [hit.note_id for hit in hits if hit.title.casefold() == wanted.casefold()]
-        if not found and len(reference) >= 4:
+        if not found and len(reference) >= SHORTEST_BEGINNING:
             found = [each for each in await self._notes.note_ids(None) if each.startswith(reference.lower())]
         if len(found) > 1:
             some = ", ".join(each[:12] for each in found[:5])
@@ -247,7 +249,12 @@ class FindNoteUseCase:
                 f"{len(found)} notes are called {reference}. Name one by its id, of which these are the beginnings: {some}."
             )
         if not found:
-            raise NoteNotFound(f"There is no note {reference}. List them with: uniun notes list")
+            short = (
+                f"The beginning of an id needs {SHORTEST_BEGINNING} characters at least. "
+                if 0 < len(reference) < SHORTEST_BEGINNING
+                else ""
+            )
+            raise NoteNotFound(f"There is no note {reference}. {short}List them with: uniun notes list")
         return found[0]
 
 

@@ -224,6 +224,8 @@ def test_a_note_is_found_by_id_by_its_beginning_and_by_title(desk: Desk) -> None
     for absent in ("", "   ", "nothing", "The", "id", "*"):
         with pytest.raises(NoteNotFound):
             run(desk.find(absent))
+    with pytest.raises(NoteNotFound, match="The beginning of an id needs 4 characters at least"):
+        run(desk.find(one.id[:3]))
     desk.create("y", title="the title")
     for ambiguous in ("The Title", "id00"):
         with pytest.raises(InvalidRequest, match="2 notes"):
