@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, delete, func
 from sqlmodel import Session, col, select
 
-from data.database.rows import table, upsert
+from data.database.rows import chunks, table, upsert
 from data.database.session import Database
 from data.database.tables.notes import NoteRow, PendingVectorRow, VectorRow
 from data.repositories.counters import next_value
@@ -89,6 +89,20 @@ class SqlVectorRepository:
             scope = within(tag, manas_id)
             chosen = set(session.exec(select(NoteRow.id).where(*scope))) if scope else None
             self._index.catch_up(session)
-            return self._index.nearest(vector, within=chosen, limit=limit)
+            # Twice as many, so that those left out seldom make the list shorter.
+            found = self._index.nearest(vector, within=chosen, limit=2 * limit)
+            blank = _without_text(session, [note_id for note_id, _ in found])
+            return tuple(one for one in found if one[0] not in blank)[:limit]
 
         return await self._database.read(read)
+
+
+def _without_text(session: Session, note_ids: Sequence[str]) -> set[str]:
+    """A bare title lies near every question."""
+    start = func.substr(col(NoteRow.text), 1, EMBEDDED_CHARACTERS)
+    rows = [
+        row
+        for some in chunks(note_ids)
+        for row in session.exec(select(NoteRow.id, start).where(col(NoteRow.id).in_(some)))
+    ]
+    return {note_id for note_id, text in rows if not text.strip()}

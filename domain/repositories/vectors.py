@@ -28,5 +28,5 @@ class VectorRepository(Protocol):
         manas_id: str | None = None,
         limit: int = 10,
     ) -> tuple[tuple[str, float], ...]:
-        """(note id, cosine), best first; with a tag, of those that have it or one nested below it."""
+        """(note id, cosine), best first, without notes that have no text; with a tag, of those that have it or one nested below it."""
         ...

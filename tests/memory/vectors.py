@@ -40,7 +40,7 @@ class MemoryVectors:
         found = [
             (note_id, _cosine(vector, other))
             for note_id, (_, other) in self.stored.items()
-            if note_id in allowed
+            if note_id in allowed and self._notes.notes[note_id].text.strip()
         ]
         return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit])
 

@@ -278,6 +278,20 @@ def test_vectors_wait_are_stored_and_found(run: Run) -> None:
     run(test)
 
 
+def test_a_note_without_text_is_not_found_by_meaning(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        written = [note("a", ""), note("b", " \n\t\u00a0\n"), note("c", "text")]
+        await stores.notes.save(written)
+        for one, vector in zip(written, ([1.0, 0.0], [1.0, 0.0], [1.0, 1.0]), strict=True):
+            assert await stores.vectors.store(one.id, one.content_hash, vector)
+        assert await stores.vectors.waiting_count() == 0
+        for limit in (2, 10):
+            found = await stores.vectors.nearest([1.0, 0.0], limit=limit)
+            assert [note_id for note_id, _ in found] == ["c"]
+
+    run(test)
+
+
 def test_texts_that_were_written_here(run: Run) -> None:
     async def test(stores: Stores) -> None:
         await stores.notes.save(
