@@ -40,7 +40,7 @@ async def examine_server(
         except (TimeoutError, httpx.HTTPError, OSError):
             return _silent(named, address)
         try:
-            healthy = await _get(client, f"{address.url}/health", engine_s) == httpx.codes.OK
+            healthy = await _get(client, f"{address.url}/health", engine_s, headers) == httpx.codes.OK
         except (TimeoutError, httpx.HTTPError, OSError):
             healthy = False
     if healthy:

@@ -66,6 +66,7 @@ def copy_checked(source: Path, target: Path, step: Callable[[int], None]) -> int
     """Bytes written. Raises `DatabaseError`, and leaves nothing then."""
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
+        partial.touch(mode=0o600)  # all notes and chats are in it
         with opened(source) as original, contextlib.closing(sqlite3.connect(partial)) as copy:
             original.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, that can be carried around

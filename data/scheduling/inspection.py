@@ -15,6 +15,8 @@ MOST_VIEWS = 100
 """Jobs of a tier that a snapshot shows one by one."""
 ASSUMED_SERVICE_S = 5.0
 """What a job of a kind is taken to need before one of it has finished."""
+_YET = 0.25
+"""Of the time that a job has had: it needs so much more at least."""
 
 
 class InvariantBroken(AssertionError):
@@ -203,7 +205,7 @@ def forecast(
     said wherever more urgent work keeps arriving (docs/scheduler.md says how much later).
     """
     # When each slot is free, as far as can be guessed.
-    free_s = [max(0.0, _expected(scheduler, job)) for job in scheduler.on_device.values()]
+    free_s = [_expected(scheduler, job, now) for job in scheduler.on_device.values()]
     free_s += [0.0] * (scheduler.residence.slots - len(free_s))
     heapq.heapify(free_s)
     model = scheduler.loading.model if scheduler.loading is not None else scheduler.residence.model
@@ -216,7 +218,7 @@ def forecast(
                 model = job.lead.model
                 free_s = [max(free_s) + scheduler.residence.cost(model)]
             yield job, place, free_s[0]
-            heapq.heapreplace(free_s, free_s[0] + max(0.0, _expected(scheduler, job)))
+            heapq.heapreplace(free_s, free_s[0] + _expected(scheduler, job, now))
         position += their.count
         if tier != last and their.count > len(their.first):
             rest_s, model = _behind(scheduler, their, model)
@@ -252,8 +254,16 @@ def _vruntimes(
     return kinds, flows
 
 
-def _expected(scheduler: InferenceScheduler, job: Job) -> float:
-    return scheduler.totals.mean_service_s.get(job.kind, ASSUMED_SERVICE_S) - job.service_s
+def _expected(scheduler: InferenceScheduler, job: Job, now: float) -> float:
+    """Seconds that it still needs: what is left of its kind's mean. The longer one has gone on beyond that, the longer it
+    will yet, and never is it as good as over."""
+    had_s = _service_s(scheduler, job, now)
+    return max(scheduler.totals.mean_service_s.get(job.kind, ASSUMED_SERVICE_S) - had_s, had_s * _YET)
+
+
+def _service_s(scheduler: InferenceScheduler, job: Job, now: float) -> float:
+    """Up to `now`; the scheduler itself adds what runs at its next event."""
+    return job.service_s + (now - scheduler.now if job.on_device else 0.0)
 
 
 def _view(
@@ -276,6 +286,6 @@ def _view(
         estimated_start_s=start_s,
         waited_s=now - job.waiting_since if job.phase is Phase.QUEUED else 0.0,
         tokens_done=job.tokens_done if tokens_done is None else max(tokens_done, job.tokens_done),
-        service_s=job.service_s + (now - scheduler.now if job.on_device else 0.0),
+        service_s=_service_s(scheduler, job, now),
         preemptions=job.preemptions,
     )

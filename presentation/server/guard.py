@@ -105,6 +105,8 @@ class Guard:
 
     async def _token_missing(self, scope: Scope) -> Refusal | None:
         bearer = _bearer(scope)
+        if _for_programs(scope) and self._no_process_of_ours(scope) is None:
+            return None
         if _same(bearer, self._options.token) or _same(_cookie(scope), self._options.token):
             return None
         if bearer and _for_programs(scope) and await self._key_fits(bearer):

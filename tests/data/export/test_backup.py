@@ -50,6 +50,7 @@ def test_a_backup_is_one_moment_of_a_database_in_use(tmp_path: Path) -> None:
 
     size = asyncio.run(use())
     assert size == (tmp_path / "copy.db").stat().st_size
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
 
     async def count() -> int:
         async with Database(sqlite_url(tmp_path / "copy.db")) as database:

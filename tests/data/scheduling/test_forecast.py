@@ -89,6 +89,21 @@ def test_what_comes_in_later_makes_jobs_start_later_than_said() -> None:
     assert late(calm) < late(crowded) <= 1.5
 
 
+def test_an_estimate_counts_down_and_is_never_as_good_as_over() -> None:
+    scheduler = InferenceScheduler(resident="X")
+    for name in ("a", "b", "c"):
+        scheduler.handle(ev.Submit(0.0, JobSpec(id=name, kind=LlmTaskKind.CHAT, flow=name, model="X")))
+
+    def starts(at: float) -> list[float]:
+        return [job.estimated_start_s for job in snapshot(scheduler, at).tiers[0]]
+
+    # Five seconds are assumed of each as long as none has ended.
+    assert starts(0.0) == [5.0, 10.0]
+    assert starts(3.0) == [2.0, 7.0]
+    assert starts(4.0) == [1.0, 6.0]
+    assert starts(40.0) == [10.0, 15.0]
+
+
 def test_a_snapshot_counts_what_runs_up_to_the_moment() -> None:
     scheduler = InferenceScheduler(resident="X")
     scheduler.handle(ev.Submit(0.0, JobSpec(id="g", kind=LlmTaskKind.GANA, flow="a", model="X", weight=2.0)))

@@ -169,6 +169,14 @@ def test_off_loopback_nobody_is_let_in_without_the_token() -> None:
     assert ask(open_to_others(), rebound).status_code == 403
 
 
+def test_our_own_programs_may_ask_how_the_server_is_without_the_token() -> None:
+    own = {"Authorization": f"Bearer {'s' * 43}"}
+    assert ask(open_to_others(), own, path="/health").text == "in"
+    assert ask(open_to_others(), own, path="/health", client="192.168.1.9").status_code == 401
+    assert ask(open_to_others(), own, path="/").status_code == 401
+    assert ask(open_to_others(), {"Authorization": f"Bearer {'x' * 43}"}, path="/health").status_code == 401
+
+
 def test_the_token_in_the_address_is_exchanged_for_a_cookie_once() -> None:
     answer = ask(open_to_others(), {}, path=f"/notes?tag=a%20b&token={TOKEN}")
     assert answer.status_code == 303
