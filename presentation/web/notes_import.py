@@ -331,15 +331,21 @@ def draw_report(report: ImportReport | UndoneImport) -> None:
         _draw_copies(report.copies)
     if not (report.created or report.updated or report.unchanged or report.deleted or report.problems):
         plain("There was no Markdown file.")
-    if report.problems:
-        with ui.element("h3"):
-            plain(counted(len(report.problems), "odd file"))
-        with ui.element("ul").classes("u-plain-list u-problems").props('tabindex=0 aria-label="Odd files"'):
-            for problem in report.problems[:_MOST_PROBLEMS]:
-                _draw_problem(problem)
-            if len(report.problems) > _MOST_PROBLEMS:
-                with ui.element("li").classes("u-muted"):
-                    plain(f"and {len(report.problems) - _MOST_PROBLEMS:,} more")
+    draw_problems(report.problems)
+
+
+def draw_problems(problems: Sequence[ImportProblem]) -> None:
+    """Which files, and why; nothing where there are none."""
+    if not problems:
+        return
+    with ui.element("h3"):
+        plain(counted(len(problems), "odd file"))
+    with ui.element("ul").classes("u-plain-list u-problems").props('tabindex=0 aria-label="Odd files"'):
+        for problem in problems[:_MOST_PROBLEMS]:
+            _draw_problem(problem)
+        if len(problems) > _MOST_PROBLEMS:
+            with ui.element("li").classes("u-muted"):
+                plain(f"and {len(problems) - _MOST_PROBLEMS:,} more")
 
 
 def _draw_copies(copies: Sequence[ImportCopy]) -> None:

@@ -9,6 +9,7 @@ from domain.entities.note import ImportProgress, ImportReport
 from domain.errors import UniunError
 from presentation.counting import counted
 from presentation.web.errands import Errand, Tell
+from presentation.web.notes_import import draw_problems
 from presentation.web.notices import sentence
 from presentation.web.parts import button, link_button, main_button
 from presentation.web.pulls import fraction, pull_words, size
@@ -210,7 +211,11 @@ class _Ways:
             if done is None:
                 bar.props("indeterminate")
             with ui.element("p").classes("u-muted u-small u-number"):
-                plain(f"Importing: {step.done} of {step.total} files" if step is not None else "Importing…")
+                plain(
+                    f"Importing: {step.done:,} of {counted(step.total, 'file')}"
+                    if step is not None
+                    else "Importing…"
+                )
         elif errand.error is not None:
             with ui.element("p").classes("u-banner u-bad"):
                 plain(sentence(errand.error))
@@ -219,9 +224,8 @@ class _Ways:
             count = report.created + report.updated + report.unchanged
             with ui.element("p").classes("u-banner"):
                 plain(f"{counted(count, 'note is', 'notes are')} here now. ")
-                if problems := len(report.problems):
-                    plain(f"{counted(problems, 'file')} had problems. ")
                 plain("UNIUN reads them in the background, and you can ask already.")
+            draw_problems(report.problems)
             with ui.element("div").classes("u-row u-wrap u-after"):
                 button("Ask about them", on_click=_to_composer)
                 link_button("See the notes", "/notes")

