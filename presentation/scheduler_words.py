@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from domain.entities.llm import LlmTaskKind
 from domain.entities.scheduler import Decision, JobView, SchedulerSnapshot
+from presentation.counting import counted
 
 KINDS: dict[LlmTaskKind, str] = {
     LlmTaskKind.CHAT: "Chat",
@@ -155,18 +156,18 @@ def why_now(snapshot: SchedulerSnapshot) -> str:
 def progress_words(job: JobView) -> str:
     """How far a running job has come."""
     if job.state == "stopping":
-        return f"stopping after {job.tokens_done} tokens"
-    reading = (
+        return f"stopping after {counted(job.tokens_done, 'token')}"
+    if (
         job.prompt_tokens is not None
         and job.prefilled_tokens is not None
         and job.prefilled_tokens < job.prompt_tokens
-    )
-    if reading:
-        return f"reading the prompt: {job.prefilled_tokens} of {job.prompt_tokens} tokens"
+    ):
+        return f"reading the prompt: {job.prefilled_tokens:,} of {counted(job.prompt_tokens, 'token')}"
     if not job.tokens_done:
         return "beginning"
-    limit = f" of at most {job.max_tokens}" if job.max_tokens is not None else ""
-    return f"writing: {job.tokens_done}{limit} tokens"
+    if job.max_tokens is None:
+        return f"writing: {counted(job.tokens_done, 'token')}"
+    return f"writing: {job.tokens_done:,} of at most {counted(job.max_tokens, 'token')}"
 
 
 def progress_part(job: JobView) -> float | None:

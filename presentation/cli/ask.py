@@ -18,6 +18,7 @@ from domain.usecases.thinking import ThinkingFold, answer_only
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.terminal import read_piped, say, write
+from presentation.counting import counted
 
 INPUT_LIMIT = 10_000_000
 """Bytes of piped text; more would fit in no model's context."""
@@ -68,11 +69,13 @@ async def ask(
         write("\n")
     if schema is not None and not _is_json(fold.answer):
         raise UniunError(
-            f"The answer is not complete JSON: it ended after {result.usage.completion_tokens} tokens. "
+            f"The answer is not complete JSON: it ended after {counted(result.usage.completion_tokens, 'token')}. "
             f"Ask again with a higher --max-tokens; it was {question.max_tokens}."
         )
     if result.finish_reason == "length":
-        say(f"the answer was cut after {result.usage.completion_tokens} tokens; --max-tokens allows more.")
+        say(
+            f"the answer was cut after {counted(result.usage.completion_tokens, 'token')}; --max-tokens allows more."
+        )
     write(after)
 
 

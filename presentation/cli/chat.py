@@ -20,6 +20,7 @@ from presentation.cli.quiet import quiet_terminal
 from presentation.cli.terminal import out, say, write
 from presentation.cli.wrap import WordWrap
 from presentation.controllers.chat import ChatController
+from presentation.counting import counted
 
 
 @dataclass(frozen=True)
@@ -185,11 +186,11 @@ def _emit(text: str) -> None:
 def describe(result: GenerationResult) -> str:
     """Tokens, time to the first one, and speed, as measured for this answer."""
     count = result.usage.completion_tokens
-    parts = [f"{count} tokens"]
+    parts = [counted(count, "token")]
     if result.first_token_s is not None:
         parts.append(f"first after {result.first_token_s:.2f} s")
     if result.service_s > 0:
-        parts.append(f"{count / result.service_s:.0f} tokens/s with the prompt")
+        parts.append(f"{counted(round(count / result.service_s), 'token')}/s with the prompt")
     if result.finish_reason == "length":
         parts.append("cut at the longest answer")
     return " · ".join(parts)

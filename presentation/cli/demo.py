@@ -19,6 +19,7 @@ from presentation.cli.openers import Openers
 from presentation.cli.progress import ensure
 from presentation.cli.run import run_async
 from presentation.cli.terminal import out, printable, say, size
+from presentation.counting import counted
 
 _BUSY = 0.25
 """A processor that others use more than this makes the figures worth a warning."""
@@ -191,7 +192,9 @@ def _notes(report: DemoReport, beside: bool) -> list[str]:
         )
     early = sum(chat.ended_early for run in report.runs for chat in run.chats)
     if early:
-        notes.append(f"{early} answers were complete before their 30th token and do not count there.")
+        notes.append(
+            f"{counted(early, 'answer was', 'answers were')} complete before the 30th token and {'does' if early == 1 else 'do'} not count there."
+        )
     notes.append(
         f"The policy's slice, and the time over which it shares, are scaled by {report.policy_time_scale:.2f}, so that "
         "a short window shows what takes minutes on a real day."

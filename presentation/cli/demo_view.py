@@ -12,6 +12,7 @@ from domain.entities.demo import DemoChat, DemoEvent, DemoMoment, DemoRun, DemoS
 from domain.entities.scheduler import SchedulerSnapshot
 from presentation.cli.gantt import STYLES
 from presentation.cli.terminal import printable
+from presentation.counting import counted
 
 STRIP_CELLS = 66
 _LABEL = 10
@@ -140,7 +141,7 @@ class _Picture:
             _row("runs", _running(moment.snapshot), _style(moment.snapshot)),
             _row("why", printable(moment.snapshot.last_reason), "dim"),
             *(_row(tier, who or "–", "" if who else "dim") for tier, who in _waiting(moment)),
-            _row("background", f"{moment.background_tokens} tokens so far"),
+            _row("background", f"{counted(moment.background_tokens, 'token')} so far"),
             *(_chat_row(number, chat) for number, chat in enumerate(moment.chats, 1)),
         ]
 
@@ -151,7 +152,7 @@ def result_lines(run: DemoRun, marks: str, cells: int) -> list[Text]:
     if run.policy == "idle":
         head.append("the chats alone", style="not bold")
     else:
-        head.append(f"background {run.background_tokens_per_s:.0f} tokens/s", style="not bold")
+        head.append(f"background {counted(round(run.background_tokens_per_s), 'token')}/s", style="not bold")
     waits = ", ".join(seconds(chat.waited_s, more=not chat.first_token) for chat in run.chats)
     return [
         head,
@@ -209,7 +210,7 @@ def _running(snapshot: SchedulerSnapshot) -> str:
     job = snapshot.running
     if job is None:
         return "nobody"
-    return f"{job.kind.value}, {printable(job.flow)}, {job.tokens_done} tokens"
+    return f"{job.kind.value}, {printable(job.flow)}, {counted(job.tokens_done, 'token')}"
 
 
 def _style(snapshot: SchedulerSnapshot) -> str:

@@ -30,9 +30,9 @@ async def read_notes(open_controllers: Callable[[], AbstractAsyncContextManager[
                     case Waiting(reason=reason):
                         bar.update(task, description=printable(reason))
                     case Prefilling(done_tokens=read, total_tokens=total):
-                        bar.update(task, description=f"reading, {read} of {total} tokens")
+                        bar.update(task, description=f"reading, {read:,} of {counted(total, 'token')}")
                     case TextDelta(tokens=tokens):
-                        bar.update(task, description=f"writing, {tokens} tokens")
+                        bar.update(task, description=f"writing, {counted(tokens, 'token')}")
 
             async with aclosing(controllers.knowledge.read_pending(tell)) as steps:
                 async for step in steps:

@@ -15,6 +15,7 @@ from domain.entities.models import InstalledModel
 from presentation.cli import progress
 from presentation.cli.terminal import out, printable, size, write
 from presentation.controllers.models import ModelsController
+from presentation.counting import counted
 
 _NUMBERS = ("size", "memory", "context")
 
@@ -115,7 +116,7 @@ async def add_remote(models: ModelsController, name: str, wish: RemoteWish) -> N
     context = added.model.context_tokens
     write(
         f"{name} is registered: {'one job' if slots == 1 else f'{slots} jobs'} at once, "
-        f"{f'a context of {context} tokens' if context else 'a context of unknown size'}.\n"
+        f"{'a context of ' + counted(context, 'token') if context else 'a context of unknown size'}.\n"
     )
 
 

@@ -18,6 +18,7 @@ from domain.entities.llm import GenerationEvent, Preempted, Prefilling, Waiting
 from domain.entities.models import InstalledModel, PullProgress
 from presentation.cli.terminal import err, printable, say
 from presentation.controllers.models import ModelsController
+from presentation.counting import counted
 
 PATIENCE_S = 1.0
 """Shorter waits are not worth a word."""
@@ -63,7 +64,7 @@ class WaitingLine:
             case Waiting(reason=reason):
                 self.show(reason)
             case Prefilling(done_tokens=done, total_tokens=total):
-                self.show(f"reading the prompt, {done} of {total} tokens")
+                self.show(f"reading the prompt, {done:,} of {counted(total, 'token')}")
             case Preempted(reason=reason):
                 self.show(f"gave way: {reason}")
 

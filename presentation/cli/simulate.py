@@ -13,6 +13,7 @@ from domain.errors import ScenarioError
 from domain.usecases.scheduler import SimulateUseCase
 from presentation.cli.gantt import STYLES, gantt_rows
 from presentation.cli.terminal import out, printable, read_piped
+from presentation.counting import counted
 
 INPUT_LIMIT = 50_000_000
 """Characters of a scenario; hundreds of thousands of jobs."""
@@ -78,8 +79,8 @@ def _show(report: SimulationReport, console: Console) -> None:
         for flow, service in flows.items():
             console.print(f"{printable(flow)}: {_cell(service)} s of service")
     console.print(
-        f"{_cell(summary.get('swaps'))} swaps in {_cell(summary.get('swap_s'))} s · "
-        f"{_cell(summary.get('preemptions'))} preemptions · "
+        f"{_counted(summary.get('swaps'), 'swap')} in {_cell(summary.get('swap_s'))} s · "
+        f"{_counted(summary.get('preemptions'), 'preemption')} · "
         f"busy {_cell(summary.get('busy_s'))} s · idle {_cell(summary.get('idle_s'))} s"
     )
 
@@ -119,9 +120,9 @@ def _what(event: Record) -> str:
         case {"event": "preempt", "by": by, "reason": reason}:
             return f"gives way to {by}: {reason}"
         case {"event": "stopped", "tokens_done": tokens}:
-            return f"after {tokens} tokens"
+            return f"after {_counted(tokens, 'token')}"
         case {"event": "finish", "service_s": service, "preemptions": preemptions}:
-            return f"{_cell(service)} s of service, {preemptions} preemptions"
+            return f"{_cell(service)} s of service, {_counted(preemptions, 'preemption')}"
         case {"event": "swap_start", "from": old, "to": new, "trigger": trigger}:
             return f"{old or 'nothing'} → {new}, for {trigger}"
         case {"event": "swap_end", "to": new, "seconds": seconds, "ok": ok}:
@@ -168,3 +169,7 @@ def _cell(value: object) -> str:
     if value is None:
         return "–"
     return f"{value:.2f}" if isinstance(value, float) else printable(str(value))
+
+
+def _counted(value: object, one: str) -> str:
+    return counted(value, one) if isinstance(value, int) else f"{_cell(value)} {one}s"

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from domain.entities.gana import Gana, GanaProgress, GanaRun
 from domain.entities.llm import Preempted, Prefilling, TextDelta, Waiting
+from presentation.counting import counted
 
 REASONS = {
     "no_model": "its model is not there",
@@ -65,7 +66,7 @@ def run_words(run: GanaRun) -> str:
 
 def run_figures(run: GanaRun) -> str:
     """Seconds, tokens, how often it gave way."""
-    figures = [f"{run.seconds:.1f} s", f"{run.tokens} tokens"]
+    figures = [f"{run.seconds:.1f} s", counted(run.tokens, "token")]
     if run.preemptions:
         figures.append("gave way once" if run.preemptions == 1 else f"gave way {run.preemptions} times")
     if run.by == "background":
@@ -82,7 +83,7 @@ def progress_words(progress: GanaProgress | None) -> str:
         case Waiting(reason=reason):
             words = f"waiting: {reason}"
         case Prefilling(done_tokens=done, total_tokens=total):
-            words = f"reading, {done} of {total} tokens"
+            words = f"reading, {done:,} of {counted(total, 'token')}"
         case TextDelta(tokens=tokens):
             words = f"writing, {tokens} {'token' if tokens == 1 else 'tokens'} so far"
         case Preempted(reason=reason):

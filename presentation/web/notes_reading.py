@@ -7,6 +7,7 @@ from nicegui import ui
 
 from domain.entities.knowledge import NoteReading
 from domain.errors import JobCancelled, UniunError
+from presentation.counting import counted
 from presentation.web.notices import sentence
 from presentation.web.page_words import page_words
 from presentation.web.parts import button
@@ -114,7 +115,9 @@ def reading_words(reading: NoteReading, hindrance: str | None = None) -> str:
         case "read":
             return "Read into the graph"
         case "reading":
-            return f"Being read now… {reading.tokens} tokens" if reading.tokens else "Being read now…"
+            return (
+                f"Being read now… {counted(reading.tokens, 'token')}" if reading.tokens else "Being read now…"
+            )
         case "failed":
             return f"Could not be read: {page_words(reading.error or 'the model gave no usable answer.')}"
     if reading.position is not None:

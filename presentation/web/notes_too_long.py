@@ -8,6 +8,7 @@ from nicegui.events import UploadEventArguments
 
 from domain.entities.note import Note
 from domain.errors import InvalidRequest, UniunError
+from presentation.counting import counted
 from presentation.web.notes_field import LONGEST_TEXT
 from presentation.web.notes_replaced import Before
 from presentation.web.notices import tell, tell_error
@@ -95,8 +96,8 @@ class TooLong:
         self._busy.set_visibility(False)
         if not await confirm(
             "Put the file in this note's place?",
-            f"The note “{self._note.title[:100]}” with {len(self._note.text):,} characters becomes “{title[:100]}” with "
-            f"{characters:,} characters. You can undo it afterwards.",
+            f"The note “{self._note.title[:100]}” with {counted(len(self._note.text), 'character')} becomes “{title[:100]}” with "
+            f"{counted(characters, 'character')}. You can undo it afterwards.",
             "Replace the note",
         ):
             return
@@ -124,7 +125,7 @@ class ReplacedBanner:
             with ui.element("p").classes("u-grow"):
                 plain(
                     f"The file has taken the note's place. Before, it was “{before.title[:100]}” with "
-                    f"{before.characters:,} characters."
+                    f"{counted(before.characters, 'character')}."
                 )
             with ui.element("div").classes("u-row"):
                 button("Undo", icon="undo", on_click=self._undo)

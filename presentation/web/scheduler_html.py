@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from html import escape
 
 from domain.entities.scheduler import Decision, History, JobView, SchedulerSnapshot
+from presentation.counting import counted
 from presentation.scheduler_words import (
     TIERS,
     decision_sentence,
@@ -145,7 +146,7 @@ def _job(job: JobView) -> str:
     if job.state == "waiting":
         notes.append("waits for another job")
     if job.preemptions:
-        notes.append(f"gave way, {job.tokens_done} tokens kept")
+        notes.append(f"gave way, {counted(job.tokens_done, 'token')} kept")
     note = f'<br><span class="u-muted u-small">{"; ".join(notes)}</span>' if notes else ""
     return (
         f"<tr><td>{job.position}</td><td>{_dot(job.kind.value)}{escape(kind_name(job.kind))} "

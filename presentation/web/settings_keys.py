@@ -7,6 +7,7 @@ from nicegui.element import Element
 
 from domain.entities.api import ApiKey
 from domain.errors import UniunError
+from presentation.counting import counted
 from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, confirm, section
 from presentation.web.rows import Rows
@@ -55,7 +56,9 @@ class ApiKeys:
             with ui.element("div").classes("u-grow"):
                 plain(key.name)
                 with ui.element("p").classes("u-muted u-small u-number"):
-                    rate = f", at most {key.per_minute} requests a minute" if key.per_minute else ""
+                    rate = (
+                        f", at most {counted(key.per_minute, 'request')} a minute" if key.per_minute else ""
+                    )
                     plain(f"Made on {key.created_at.astimezone():%Y-%m-%d}{rate}")
             revoke = button("Revoke", on_click=lambda: self._revoke(key)).props("flat")
             revoke.props["aria-label"] = f"Revoke the key of {key.name}"

@@ -108,3 +108,9 @@ def test_durations_and_names_are_short() -> None:
 )
 def test_a_start_in_no_time_is_told_as_a_place(position: int, start_s: float, said: str) -> None:
     assert start_words(job(position=position, estimated_start_s=start_s, state="queued")) == said
+
+
+def test_one_token_is_no_tokens() -> None:
+    assert progress_words(job(state="stopping", tokens_done=1)) == "stopping after 1 token"
+    assert progress_words(job(state="running", tokens_done=1, max_tokens=None)).endswith("writing: 1 token")
+    assert progress_words(job(state="running", tokens_done=1, max_tokens=1)).endswith("1 of at most 1 token")

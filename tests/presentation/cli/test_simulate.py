@@ -64,7 +64,7 @@ def test_a_reader_gets_a_timeline_and_a_summary(scenario: str) -> None:
             "nothing → X, for n",
             "6.00 s of service, 1 pre",
         ),
-        *("0.12", "3.50", "nataraj/deck: 6.00 s", "1 swaps", "busy 8.00 s"),
+        *("0.12", "3.50", "nataraj/deck: 6.00 s", "1 swap in", "busy 8.00 s"),
     ):
         assert words in shown
 
