@@ -5,6 +5,7 @@ import os
 from fastapi import FastAPI
 
 from presentation.faces import Controllers
+from presentation.server.closing import Closing
 from presentation.server.guard import Guard
 from presentation.server.headers import Headers
 from presentation.server.internal import build_internal_router
@@ -27,5 +28,6 @@ def build_server(faces: Controllers, options: ServerOptions) -> FastAPI:
     app.add_middleware(PlacesForPages, most=options.max_connections * 9 // 10)
     app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, max_upload_bytes=options.max_upload_bytes)
     app.add_middleware(Guard, options=options, key_fits=faces.api.key_fits)
+    app.add_middleware(Closing)
     app.add_middleware(Headers)
     return app

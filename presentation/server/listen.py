@@ -16,6 +16,8 @@ from presentation.server.options import ServerOptions
 
 GRACE_S = 2
 """For answers that are on their way when the server ends; then they are cancelled."""
+_FAREWELL_S = 1
+"""For what was cancelled to tell its client so."""
 _BACKLOG = 512
 
 
@@ -91,6 +93,11 @@ class _Server(uvicorn.Server):
         except SystemExit:  # it ends the program without a word; what went wrong is in the log
             raise RuntimeError("the pages or the API could not be started; where is in server.log") from None
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)  # it does not wait for what it cancels
+        if tasks := self.server_state.tasks:
+            await asyncio.wait(tasks, timeout=_FAREWELL_S)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

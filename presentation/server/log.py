@@ -17,6 +17,8 @@ _LOGGERS = ("uniun", "uvicorn.error", "nicegui", "asyncio")
 _BYTES, _FILES = 1_000_000, 2
 _NOBODY_WAITS = "No response returned."
 """Starlette's words when a client has left before it was answered."""
+_GRACE_OVER = "timeout graceful shutdown exceeded"
+"""uvicorn's words when the server ends while requests are in work; they are answered with that."""
 _Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
@@ -49,6 +51,8 @@ def _worth_keeping(record: logging.LogRecord) -> bool:
     if isinstance(error, ClientDisconnect | CancelledError) or (
         isinstance(error, RuntimeError) and str(error) == _NOBODY_WAITS
     ):
+        return False
+    if record.name == "uvicorn.error" and _GRACE_OVER in record.getMessage():
         return False
     foreseen = isinstance(error, UniunError)
     return record.name != "nicegui" or (record.levelno >= logging.ERROR and not foreseen)

@@ -24,10 +24,11 @@ _CODES = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """`why` says it to people."""
+    """`why` says it to people, `code` to programs: without one it follows from the status."""
 
     status: int
     why: str
+    code: str | None = None
 
 
 async def refuse(scope: Scope, send: Send, refusal: Refusal, *, end: bool = True) -> None:
@@ -48,16 +49,21 @@ async def refuse(scope: Scope, send: Send, refusal: Refusal, *, end: bool = True
     if b"text/html" in header(scope, b"accept"):
         kind, body = b"text/html; charset=utf-8", _PAGE.format(html.escape(refusal.why)).encode()
     else:
-        error = {
-            "message": refusal.why,
-            "type": "server_error" if refusal.status >= 500 else "invalid_request_error",
-            "param": None,
-            "code": _CODES[refusal.status],
-        }
-        kind, body = b"application/json", json.dumps({"error": error}).encode()
+        kind, body = b"application/json", json.dumps(error_body(refusal)).encode()
     headers += [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": not end})
+
+
+def error_body(refusal: Refusal) -> dict[str, object]:
+    """In OpenAI's shape."""
+    error = {
+        "message": refusal.why,
+        "type": "server_error" if refusal.status >= 500 else "invalid_request_error",
+        "param": None,
+        "code": refusal.code or _CODES[refusal.status],
+    }
+    return {"error": error}
 
 
 def header(scope: Scope, name: bytes) -> bytes:

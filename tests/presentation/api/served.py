@@ -30,6 +30,7 @@ from domain.usecases.scheduler import (
 from presentation.api.routes import build_router
 from presentation.controllers.scheduler import SchedulerController
 from presentation.faces import Controllers
+from presentation.server.closing import Closing
 from presentation.server.guard import Guard
 from presentation.server.headers import Headers
 from presentation.server.limits import BodyLimit
@@ -104,6 +105,7 @@ def api_app(
     app.include_router(build_router(faces))
     app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes)
     app.add_middleware(Guard, options=options, key_fits=api.key_fits)
+    app.add_middleware(Closing)
     app.add_middleware(Headers)
     return app
 

@@ -24,6 +24,9 @@ def test_mistakes_in_the_code_are_kept_and_what_a_user_was_told_is_not(tmp_path:
         nicegui.error("An import is running", exc_info=_raised(InvalidRequest("An import is running.")))
         for gone in (ClientDisconnect(), RuntimeError("No response returned."), CancelledError()):
             logging.getLogger("uvicorn.error").error("hung up", exc_info=_raised(gone))
+        logging.getLogger("uvicorn.error").error(
+            "Cancel %s running task(s), timeout graceful shutdown exceeded", 4
+        )
         nicegui.warning("/notes?q=secret not found")
         nicegui.error("secret", exc_info=_raised(KeyError("secret")))
     text = path.read_text()
@@ -34,3 +37,4 @@ def test_mistakes_in_the_code_are_kept_and_what_a_user_was_told_is_not(tmp_path:
     assert "ClientDisconnect" not in text
     assert "RuntimeError" not in text
     assert "CancelledError" not in text
+    assert "running task" not in text
