@@ -321,7 +321,9 @@ def fake_openers(
     generate = GenerateOneShotUseCase(coordinator, store)
     knowledge = knowledge_controller(coordinator, store, chat.library)
     faces = faces or MemoryFaces(chat.library, knowledge)
-    agents = faces.agents = agents_over(coordinator, store, chat.library, faces.cards, faces.ganas)
+    agents = faces.agents = agents_over(
+        coordinator, store, chat.library, faces.cards, faces.ganas, faces.identities
+    )
     opened_library = faces.open()
     controllers = Controllers(
         chat=lambda model, system: ChatController(chat.use_cases, model=model, system=system),

@@ -78,7 +78,7 @@ class MemoryFaces:
         self.announced: list[str] = []
         self.api_keys = MemoryApiKeys()
         self._knowledge = knowledge
-        self._identities = CountingIdentities()
+        self.identities = CountingIdentities()
         self._changes = LocalNoteChanges()
         self._changes.listen(self.announced.extend)
         self._parser = MarkdownNoteParser()
@@ -99,7 +99,7 @@ class MemoryFaces:
             nataraj=lambda: self._agents().nataraj_controller(),
             ganas=lambda: self._agents().gana_controller(),
             archive=ArchiveController(self.export(), BackUpUseCase(NoBackups()), RestoreUseCase(NoBackups())),
-            api_keys=api_keys_controller(self.api_keys, self._identities),
+            api_keys=api_keys_controller(self.api_keys, self.identities),
         )
 
     def _agents(self) -> GanaFaces:
@@ -108,10 +108,10 @@ class MemoryFaces:
 
     def notes(self) -> NotesController:
         notes, library = self.library.notes, self.library
-        edit = EditNoteUseCase(self._parser, notes, self._identities, self._changes)
-        importer = FolderImporter(notes, self._parser, self._identities, self._changes)
+        edit = EditNoteUseCase(self._parser, notes, self.identities, self._changes)
+        importer = FolderImporter(notes, self._parser, self.identities, self._changes)
         return NotesController(
-            create=CreateNoteUseCase(ComposeNote(self._parser, self._identities), notes, self._changes),
+            create=CreateNoteUseCase(ComposeNote(self._parser, self.identities), notes, self._changes),
             edit=edit,
             tag=TagNoteUseCase(edit, notes, self._parser),
             delete=DeleteNoteUseCase(notes, self.cards),

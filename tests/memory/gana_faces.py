@@ -141,6 +141,7 @@ def agents_over(
     library: MemoryLibrary,
     cards: MemoryCards,
     ganas: MemoryGanas,
+    identities: CountingIdentities,
 ) -> GanaFaces:
-    """With ids that count."""
-    return GanaFaces(scheduler, models, library, cards, ganas, CountingIdentities())
+    """With ids that count, as everything else of the same program: a card and a note never have the same."""
+    return GanaFaces(scheduler, models, library, cards, ganas, identities)
