@@ -72,9 +72,9 @@ def test_a_change_keeps_what_is_not_named_and_reschedules_only_for_a_new_trigger
     ("fields", "reason"),
     [
         ({"name": ""}, "name"),
-        ({"task": ""}, "task"),
+        ({"task": ""}, "say what it should do"),
         ({"trigger": "cron 61 8 * * *"}, "no cron expression"),
-        ({"trigger": "every 2 minutes"}, "interval_minutes"),
+        ({"trigger": "every 2 minutes"}, "every 5 minutes at most"),
         ({"webhook": "file:///etc/passwd"}, "webhook"),
         ({"input_tag": "###"}, "no tag"),
         ({"trigger": "on new notes tagged a", "input_tag": "b"}, "once"),
