@@ -296,29 +296,25 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, watched: Watched, keys: bytes) 
             return
 
     reader = threading.Thread(target=read)
-    with os.fdopen(theirs, "r+b", buffering=0) as terminal:
-        monkeypatch.setattr("sys.stdin", os.fdopen(os.dup(theirs), "r"))
-        output = os.fdopen(os.dup(theirs), "w")
-        monkeypatch.setattr(
-            top_module,
-            "out",
-            lambda: Console(file=output, force_terminal=True, width=80, height=24, markup=False),
-        )
-        reader.start()
+    reader.start()
+    try:
+        with os.fdopen(theirs, "r+b", buffering=0), os.fdopen(os.dup(theirs), "r") as typed:
+            monkeypatch.setattr("sys.stdin", typed)
+            with os.fdopen(os.dup(theirs), "w") as output:
+                screen = Console(file=output, force_terminal=True, width=80, height=24, markup=False)
+                monkeypatch.setattr(top_module, "out", lambda: screen)
 
-        async def main() -> None:
-            watching = asyncio.ensure_future(top(opener(watched)))
-            enough = asyncio.ensure_future(watched.looked_often.wait())
-            await asyncio.wait((watching, enough), timeout=10, return_when=asyncio.FIRST_COMPLETED)
-            enough.cancel()
-            os.write(ours, keys)
-            await asyncio.wait_for(watching, 10)
+                async def main() -> None:
+                    watching = asyncio.ensure_future(top(opener(watched)))
+                    enough = asyncio.ensure_future(watched.looked_often.wait())
+                    await asyncio.wait((watching, enough), timeout=10, return_when=asyncio.FIRST_COMPLETED)
+                    enough.cancel()
+                    os.write(ours, keys)
+                    await asyncio.wait_for(watching, 10)
 
-        try:
-            asyncio.run(main())
-        finally:
-            output.close()
-            terminal.close()
-            os.close(ours)
-            reader.join(5)
+                asyncio.run(main())
+    finally:
+        # The program's ends are all closed: what it wrote is read to its last byte before ours is.
+        reader.join(10)
+        os.close(ours)
     return b"".join(shown).decode()
