@@ -73,6 +73,12 @@ class RevokeApiKeyUseCase:
 
     async def __call__(self, reference: str) -> ApiKey:
         """By name or the beginning of an id. Raises `KeyNotFound`."""
+        key = await self.find(reference)
+        await self._keys.delete(key.id)
+        return key
+
+    async def find(self, reference: str) -> ApiKey:
+        """The one that would be revoked. Raises `KeyNotFound`."""
         known = await self._keys.list()
         found = [key for key in known if key.name == reference] or [
             key for key in known if len(reference) >= 4 and key.id.startswith(reference)
@@ -81,7 +87,6 @@ class RevokeApiKeyUseCase:
             raise KeyNotFound(
                 f"{'No' if not found else 'More than one'} key is called {reference!r}. See: uniun keys list"
             )
-        await self._keys.delete(found[0].id)
         return found[0]
 
 

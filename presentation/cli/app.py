@@ -7,6 +7,7 @@ import typer
 
 from domain.errors import InvalidRequest
 from presentation.cli.background_commands import background_app
+from presentation.cli.command_line import CommandLine, YesOption
 from presentation.cli.gana_commands import gana_app
 from presentation.cli.keys_commands import keys_app
 from presentation.cli.nataraj_commands import nataraj_app
@@ -39,21 +40,25 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         "-m",
+        metavar="NAME",
         callback=_model_name,
         help="A model from `uniun models list`; the default one if absent.",
     ),
 ]
-SystemOption = Annotated[str | None, typer.Option("--system", "-s", help="Instructions for the model.")]
+SystemOption = Annotated[
+    str | None, typer.Option("--system", "-s", metavar="TEXT", help="Instructions for the model.")
+]
 ManasOption = Annotated[
-    str | None, typer.Option("--manas", help="Draw on the notes of this Manas only: its name or id.")
+    str | None,
+    typer.Option("--manas", metavar="NAME", help="Draw on the notes of this Manas only: its name or id."),
 ]
 NameArgument = Annotated[str, typer.Argument(help="A model's name.", show_default=False)]
 
 
-def build_app(openers: Openers) -> typer.Typer:
+def build_app(openers: Openers) -> CommandLine:
     """The whole command line; a command opens what it needs when it runs."""
-    app = typer.Typer(
-        help="A private assistant on your own machine: one language model, and a chat that never waits.",
+    app = CommandLine(
+        "A private assistant on your own machine: one language model, and a chat that never waits.",
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -84,7 +89,7 @@ def build_app(openers: Openers) -> typer.Typer:
     return app
 
 
-def _add_server(app: typer.Typer, openers: Openers) -> None:
+def _add_server(app: CommandLine, openers: Openers) -> None:
     @app.command()
     def serve(
         host: Annotated[
@@ -94,7 +99,13 @@ def _add_server(app: typer.Typer, openers: Openers) -> None:
             ),
         ] = None,
         port: Annotated[
-            int | None, typer.Option(min=0, max=65535, metavar="N", help="0 takes any that is free.")
+            int | None,
+            typer.Option(
+                min=0,
+                max=65535,
+                metavar="N",
+                help="The port; 0 takes any that is free, none that of the settings.",
+            ),
         ] = None,
         show: Annotated[bool, typer.Option("--open/--no-open", help="Open the browser.")] = False,
     ) -> None:
@@ -104,14 +115,15 @@ def _add_server(app: typer.Typer, openers: Openers) -> None:
         run_async(answer(openers.server, host, port, show=show))
 
 
-def _add_conversation(app: typer.Typer, openers: Openers) -> None:
+def _add_conversation(app: CommandLine, openers: Openers) -> None:
     @app.command()
     def chat(
         model: ModelOption = None,
         system: SystemOption = None,
         manas: ManasOption = None,
         conversation: Annotated[
-            str | None, typer.Option(help="Go on with this one; the beginning of its id is enough.")
+            str | None,
+            typer.Option(metavar="ID", help="Go on with this one; the beginning of its id is enough."),
         ] = None,
         last: Annotated[bool, typer.Option("--last", help="Go on with the last conversation.")] = False,
     ) -> None:
@@ -133,7 +145,10 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
         system: SystemOption = None,
         kind: Annotated[Kind, typer.Option(help="Who asks; the scheduler ranks by it.")] = "chat",
         schema: Annotated[
-            str | None, typer.Option(help="A JSON schema that the answer must follow: JSON text or a file.")
+            str | None,
+            typer.Option(
+                metavar="JSON", help="A JSON schema that the answer must follow: JSON text or a file."
+            ),
         ] = None,
         max_tokens: Annotated[
             int, typer.Option(min=1, max=1_000_000, metavar="N", help="Longest answer, in tokens.")
@@ -142,6 +157,7 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
             float | None,
             typer.Option(
                 callback=_temperature,
+                metavar="NUMBER",
                 show_default="what the model's makers recommend, else 0",
                 help="From 0, always the likeliest token, to 5, nearly any.",
             ),
@@ -176,8 +192,8 @@ def _add_conversation(app: typer.Typer, openers: Openers) -> None:
         )
 
 
-def _models(openers: Openers) -> typer.Typer:
-    models = typer.Typer(help="Fetch, choose and remove models.", no_args_is_help=False)
+def _models(openers: Openers) -> CommandLine:
+    models = CommandLine("Fetch, choose and remove models.")
 
     @models.callback(invoke_without_command=True)
     def top(context: typer.Context) -> None:
@@ -208,11 +224,11 @@ def _models(openers: Openers) -> typer.Typer:
         choose(openers.models(), name)
 
     @models.command()
-    def rm(name: NameArgument) -> None:
+    def rm(name: NameArgument, yes: YesOption = False) -> None:
         """Remove a model. Files that UNIUN did not fetch stay where they are."""
         from presentation.cli.models import remove
 
-        remove(openers.models(), name)
+        remove(openers.models(), name, sure=yes)
 
     @models.command()
     def add(
@@ -223,21 +239,27 @@ def _models(openers: Openers) -> typer.Typer:
         url: Annotated[
             list[str] | None,
             typer.Option(
-                help="In place of a path: a server that runs the model. Give it again for each server."
+                metavar="URL",
+                help="In place of a path: a server that runs the model. Give it again for each server.",
             ),
         ] = None,
-        model: Annotated[str, typer.Option(help="The server's own name of the model.")] = "",
+        model: Annotated[str, typer.Option(metavar="NAME", help="The server's own name of the model.")] = "",
         key_env: Annotated[
-            str | None, typer.Option(help="The environment variable that holds the server's key.")
+            str | None,
+            typer.Option(metavar="VARIABLE", help="The environment variable that holds the server's key."),
         ] = None,
         jobs: Annotated[
             int | None,
             typer.Option(
-                min=1, max=1000, help="How many jobs each server runs at once; asked of it if absent."
+                min=1,
+                max=1000,
+                metavar="N",
+                help="How many jobs each server runs at once; asked of it if absent.",
             ),
         ] = None,
         context: Annotated[
-            int | None, typer.Option(min=64, help="Tokens of its context; asked of the server if absent.")
+            int | None,
+            typer.Option(min=64, metavar="N", help="Tokens of its context; asked of the server if absent."),
         ] = None,
         priority: Annotated[
             bool, typer.Option("--priority", help="The server orders requests by priority, as vLLM can.")
@@ -245,11 +267,16 @@ def _models(openers: Openers) -> typer.Typer:
         temperature: Annotated[
             float | None,
             typer.Option(
-                callback=_temperature, help="As the server's model is recommended to draw tokens; else 0."
+                callback=_temperature,
+                metavar="NUMBER",
+                help="As the server's model is recommended to draw tokens; else 0.",
             ),
         ] = None,
         top_p: Annotated[
-            float | None, typer.Option(callback=_top_p, help="As the server's model is recommended; else 1.")
+            float | None,
+            typer.Option(
+                callback=_top_p, metavar="NUMBER", help="As the server's model is recommended; else 1."
+            ),
         ] = None,
     ) -> None:
         """Register a model that is already on this machine, or that servers elsewhere run."""
@@ -274,7 +301,7 @@ def _models(openers: Openers) -> typer.Typer:
     return models
 
 
-def _add_inspection(app: typer.Typer, openers: Openers) -> None:
+def _add_inspection(app: CommandLine, openers: Openers) -> None:
     @app.command()
     def ps(
         as_json: Annotated[
@@ -311,13 +338,17 @@ def _add_inspection(app: typer.Typer, openers: Openers) -> None:
         model: ModelOption = None,
         policy: Annotated[
             list[str] | None,
-            typer.Option(help="idle, fifo, two-lane or uniun; may be repeated. All of them if absent."),
+            typer.Option(
+                metavar="NAME", help="idle, fifo, two-lane or uniun; may be repeated. All of them if absent."
+            ),
         ] = None,
         seconds: Annotated[
-            float, typer.Option(min=2, max=600, help="Seconds that each policy is watched.")
+            float,
+            typer.Option(min=2, max=600, metavar="N", help="Seconds that each policy is watched."),
         ] = 40.0,
         json_file: Annotated[
-            Path | None, typer.Option("--json", help="Write everything that was measured into this file.")
+            Path | None,
+            typer.Option("--json", metavar="FILE", help="Write everything that was measured into this file."),
         ] = None,
     ) -> None:
         """Watch a chat wait, or not: the same load under one queue, two lanes and this scheduler, measured."""

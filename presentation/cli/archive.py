@@ -6,7 +6,7 @@ from pathlib import Path
 
 from presentation.cli.importing import counting_bar
 from presentation.cli.openers import Library
-from presentation.cli.terminal import size, write
+from presentation.cli.terminal import make_sure, size, write
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 
@@ -35,8 +35,9 @@ async def back_up(open_library: OpenLibrary, file: Path) -> None:
     write(f"{file} is written ({size(count)}) and checked.\n")
 
 
-async def restore(open_library: OpenLibrary, file: Path) -> None:
+async def restore(open_library: OpenLibrary, file: Path, *, sure: bool) -> None:
     """Says where what was there is kept."""
+    make_sure(f"put {file} in the place of all notes, conversations and Ganas that are there now", sure=sure)
     async with open_library() as library:
         kept = await library.archive.restore(file)
     write(f"{file} is restored.\n")

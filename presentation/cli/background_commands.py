@@ -2,13 +2,14 @@
 
 import typer
 
+from presentation.cli.command_line import CommandLine
 from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
 
 
-def background_app(openers: Openers) -> typer.Typer:
+def background_app(openers: Openers) -> CommandLine:
     """The group of commands."""
-    background = typer.Typer(help="Ganas run on time while the app is closed.", no_args_is_help=False)
+    background = CommandLine("Ganas run on time while the app is closed.")
 
     @background.callback(invoke_without_command=True)
     def top(context: typer.Context) -> None:

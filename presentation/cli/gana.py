@@ -10,7 +10,7 @@ from rich.table import Table
 from domain.entities.gana import Gana, GanaProgress, GanaRun
 from presentation.cli.openers import Controllers, Library
 from presentation.cli.progress import WaitingLine, ensure
-from presentation.cli.terminal import out, printable, say, write
+from presentation.cli.terminal import make_sure, out, printable, say, write
 from presentation.controllers.gana import GanaController
 from presentation.counting import counted
 
@@ -52,10 +52,13 @@ async def switch(open_library: OpenLibrary, reference: str, *, on: bool) -> None
             write(f"{gana.draft.name} is off.\n")
 
 
-async def remove(open_library: OpenLibrary, reference: str) -> None:
+async def remove(open_library: OpenLibrary, reference: str, *, sure: bool) -> None:
     """The notes stay."""
     async with open_library() as library:
-        gana = await library.ganas().remove(reference)
+        ganas = library.ganas()
+        known = await ganas.get(reference)
+        make_sure(f"remove the Gana {known.draft.name} and its log", sure=sure)
+        gana = await ganas.remove(known.id)
     write(f"{gana.draft.name} is removed; the notes that it wrote stay.\n")
 
 

@@ -1,13 +1,15 @@
 """`uniun gana …`: what can be typed."""
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
+from presentation.cli.command_line import CommandLine, YesOption
 from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
 
@@ -17,29 +19,36 @@ Given = dict[str, Any]
 _FIELDS: Mapping[str, Any] = {
     "task": Annotated[
         str | None,
-        typer.Option(help="What it is to do: the prompt; @FILE reads it from a file.", show_default=False),
+        typer.Option(metavar="TEXT", help="What it is to do: the prompt; @FILE reads it from a file."),
     ],
     "trigger": Annotated[
         str | None,
         typer.Option(
+            metavar="WORDS",
             help='When it runs, in words: "every morning", "every 30 minutes", "when a note tagged inbox is added", '
-            '"tomorrow at noon", "by hand".'
+            '"tomorrow at noon", "by hand".',
         ),
     ],
-    "description": Annotated[str | None, typer.Option(help="For yourself.")],
-    "input_tag": Annotated[str | None, typer.Option(help="It reads new notes with this tag.")],
+    "description": Annotated[str | None, typer.Option(metavar="TEXT", help="For yourself.")],
+    "input_tag": Annotated[str | None, typer.Option(metavar="TAG", help="It reads new notes with this tag.")],
     "input_manas_id": Annotated[
-        str | None, typer.Option("--input-manas", help="It reads new notes of this Manas.")
+        str | None, typer.Option("--input-manas", metavar="NAME", help="It reads new notes of this Manas.")
     ],
     "manas_ids": Annotated[
-        list[str] | None, typer.Option("--manas", help="Knowledge that it may draw on; may be repeated.")
+        list[str] | None,
+        typer.Option("--manas", metavar="NAME", help="Knowledge that it may draw on; may be repeated."),
     ],
-    "output_tag": Annotated[str | None, typer.Option(help="Its notes get this tag.")],
-    "webhook": Annotated[str | None, typer.Option(help="What it writes is also posted to this address.")],
-    "model": Annotated[str | None, typer.Option("--model", "-m", help="A model of its own.")],
+    "output_tag": Annotated[str | None, typer.Option(metavar="TAG", help="Its notes get this tag.")],
+    "webhook": Annotated[
+        str | None, typer.Option(metavar="URL", help="What it writes is also posted to this address.")
+    ],
+    "model": Annotated[str | None, typer.Option("--model", "-m", metavar="NAME", help="A model of its own.")],
     "missed_runs": Annotated[
         Literal["skip", "latest", "all"] | None,
-        typer.Option("--missed", help="What happens to runs that were missed: none, one, or all of them."),
+        typer.Option(
+            "--missed",
+            help="Runs that were missed: leave them out (skip), run once for all of them (latest), or for each (all).",
+        ),
     ],
     "agentic": Annotated[
         bool | None,
@@ -50,12 +59,18 @@ _FIELDS: Mapping[str, Any] = {
 }
 
 
-def _with_fields(command: Callable[..., None]) -> Callable[..., None]:
+_OF_NEW: Mapping[str, str] = {"trigger": "by hand", "missed_runs": "latest", "agentic": "plain"}
+"""What a new Gana has where nothing is said; an old one keeps what it has."""
+
+
+def _with_fields(command: Callable[..., None], defaults: Mapping[str, str]) -> Callable[..., None]:
     """Adds an option for every field of a Gana; the command gets those that were given, as `fields`."""
     signature = inspect.signature(command)
     own = [parameter for name, parameter in signature.parameters.items() if name != "fields"]
     options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_told(option, defaults.get(name))
+        )
         for name, option in _FIELDS.items()
     ]
 
@@ -70,9 +85,17 @@ def _with_fields(command: Callable[..., None]) -> Callable[..., None]:
     return with_fields
 
 
-def gana_app(openers: Openers) -> typer.Typer:
+def _told(option: Any, default: str | None) -> Any:
+    """With the default in its help."""
+    kind, info = get_args(option)
+    info = copy.copy(info)
+    info.show_default = default or False
+    return Annotated[kind, info]
+
+
+def gana_app(openers: Openers) -> CommandLine:
     """The group of commands."""
-    gana = typer.Typer(help="Agents that work over your notes, at their times.", no_args_is_help=False)
+    gana = CommandLine("Agents that work over your notes, at their times.")
 
     @gana.callback(invoke_without_command=True)
     def top(context: typer.Context) -> None:
@@ -85,9 +108,9 @@ def gana_app(openers: Openers) -> typer.Typer:
     return gana
 
 
-def _add_writing(gana: typer.Typer, openers: Openers) -> None:
+def _add_writing(gana: CommandLine, openers: Openers) -> None:
     @gana.command()
-    @_with_fields
+    @functools.partial(_with_fields, defaults=_OF_NEW)
     def create(
         name: Annotated[str, typer.Argument(help="What it is called.", show_default=False)],
         old_notes: Annotated[
@@ -103,10 +126,10 @@ def _add_writing(gana: typer.Typer, openers: Openers) -> None:
         run_async(write_down(openers.library, {"name": name, **fields}, old_notes=old_notes, enable=enable))
 
     @gana.command()
-    @_with_fields
+    @functools.partial(_with_fields, defaults={})
     def edit(
         gana: GanaArgument,
-        name: Annotated[str | None, typer.Option(help="A new name.")] = None,
+        name: Annotated[str | None, typer.Option(metavar="NAME", help="A new name.")] = None,
         *,
         fields: Given,
     ) -> None:
@@ -130,14 +153,14 @@ def _add_writing(gana: typer.Typer, openers: Openers) -> None:
         run_async(switch(openers.library, gana, on=False))
 
     @gana.command()
-    def rm(gana: GanaArgument) -> None:
+    def rm(gana: GanaArgument, yes: YesOption = False) -> None:
         """Remove a Gana and its log. The notes that it wrote stay."""
         from presentation.cli.gana import remove
 
-        run_async(remove(openers.library, gana))
+        run_async(remove(openers.library, gana, sure=yes))
 
 
-def _add_looking(gana: typer.Typer, openers: Openers) -> None:
+def _add_looking(gana: CommandLine, openers: Openers) -> None:
     @gana.command("list")
     def list_ganas() -> None:
         """All of them, and when they run next."""
@@ -155,7 +178,9 @@ def _add_looking(gana: typer.Typer, openers: Openers) -> None:
     @gana.command()
     def runs(
         gana: Annotated[str | None, typer.Argument(help="Of one Gana; of all if absent.")] = None,
-        limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000)] = 20,
+        limit: Annotated[
+            int, typer.Option("--limit", "-n", min=1, max=1_000, metavar="N", help="How many, at most.")
+        ] = 20,
     ) -> None:
         """What they did, newest first."""
         from presentation.cli.gana import runs as show_runs
@@ -163,7 +188,7 @@ def _add_looking(gana: typer.Typer, openers: Openers) -> None:
         run_async(show_runs(openers.library, gana, limit))
 
 
-def _add_running(gana: typer.Typer, openers: Openers) -> None:
+def _add_running(gana: CommandLine, openers: Openers) -> None:
     @gana.command()
     def run(gana: GanaArgument) -> None:
         """Run it now."""

@@ -2,18 +2,15 @@
 
 import asyncio
 import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
-import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from domain.entities.note import ImportCopy, ImportProblem, ImportProgress, ImportReport
-from domain.errors import InvalidRequest
 from presentation.cli.openers import Library
-from presentation.cli.terminal import err, printable, say, write
+from presentation.cli.terminal import err, make_sure, printable, say, write
 from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
@@ -58,10 +55,7 @@ async def take_back(open_library: OpenLibrary, folder: Path, *, sure: bool) -> b
             say(f"no note came from {folder}.")
             return False
         what = f"{counted(len(added), 'note')} that came from {folder}, except what you have changed since"
-        if not sure:
-            if not sys.stdin.isatty():
-                raise InvalidRequest(f"Nobody can be asked whether to delete {what}. Add --yes to be sure.")
-            typer.confirm(f"Delete {what}?", abort=True, err=True)
+        make_sure(f"delete {what}", sure=sure)
         with counting_bar("deleting") as step:
             undone = await library.notes.undo_import(added, lambda done, total: step(done, total, ""))
     kept = counted(undone.kept, "was changed since, and stays", "were changed since, and stay")

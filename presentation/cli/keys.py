@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from presentation.cli.openers import Library
-from presentation.cli.terminal import say, write
+from presentation.cli.terminal import make_sure, say, write
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 
@@ -31,8 +31,10 @@ async def list_keys(open_library: OpenLibrary) -> None:
         write(f"{key.id[:12]}  {made}  {key.kind:8} weight {key.weight:<5g} {rate:16} {key.name}\n")
 
 
-async def revoke(open_library: OpenLibrary, reference: str) -> None:
+async def revoke(open_library: OpenLibrary, reference: str, *, sure: bool) -> None:
     """Says which one it was."""
     async with open_library() as library:
-        key = await library.api_keys.revoke(reference)
+        known = await library.api_keys.find(reference)
+        make_sure(f"revoke the key of {known.name}", sure=sure)
+        key = await library.api_keys.revoke(known.id)
     write(f"The key of {key.name} is revoked.\n")

@@ -4,16 +4,14 @@ from typing import Annotated, Literal
 
 import typer
 
+from presentation.cli.command_line import CommandLine, YesOption
 from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
 
 
-def keys_app(openers: Openers) -> typer.Typer:
+def keys_app(openers: Openers) -> CommandLine:
     """Needs the database only."""
-    keys = typer.Typer(
-        help="Keys for other programs that use the API. On this machine none is needed.",
-        no_args_is_help=False,
-    )
+    keys = CommandLine("Keys for other programs that use the API. On this machine none is needed.")
 
     @keys.callback(invoke_without_command=True)
     def top(context: typer.Context) -> None:
@@ -30,7 +28,10 @@ def keys_app(openers: Openers) -> typer.Typer:
             typer.Option(help="What its requests are when they do not say."),
         ] = "api",
         weight: Annotated[
-            float, typer.Option(min=0.01, max=100, help="Its share of the fair pool, relative to others.")
+            float,
+            typer.Option(
+                min=0.01, max=100, metavar="NUMBER", help="Its share of the fair pool, relative to others."
+            ),
         ] = 1.0,
         per_minute: Annotated[
             int | None,
@@ -57,10 +58,11 @@ def keys_app(openers: Openers) -> typer.Typer:
     @keys.command()
     def revoke(
         name: Annotated[str, typer.Argument(help="Its name, or the beginning of its id.")],
+        yes: YesOption = False,
     ) -> None:
         """Make a key worthless at once, also for a server that runs."""
         from presentation.cli.keys import revoke as withdraw
 
-        run_async(withdraw(openers.library, name))
+        run_async(withdraw(openers.library, name, sure=yes))
 
     return keys

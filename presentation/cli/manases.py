@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from presentation.cli.openers import Library
-from presentation.cli.terminal import write
+from presentation.cli.terminal import make_sure, write
 from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
@@ -27,9 +27,11 @@ async def list_manases(open_library: OpenLibrary) -> None:
         write(f"{manas.id[:12]}  {manas.note_count:6}  {manas.name}\n")
 
 
-async def remove(open_library: OpenLibrary, reference: str) -> None:
+async def remove(open_library: OpenLibrary, reference: str, *, sure: bool) -> None:
     """The notes stay."""
     async with open_library() as library:
+        known = await library.manases.get(reference)
+        make_sure(f"delete the Manas {known.name}", sure=sure)
         manas = await library.manases.delete(reference)
     write(f"{manas.name} is removed; its {counted(manas.note_count, 'note stays', 'notes stay')}.\n")
 

@@ -4,21 +4,24 @@ from typing import Annotated
 
 import typer
 
+from presentation.cli.command_line import CommandLine
 from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
 
 ManasOption = Annotated[
     str | None,
-    typer.Option("--manas", help="The deck of this Manas: its name or id. Else that of all notes."),
+    typer.Option(
+        "--manas", metavar="NAME", help="The deck of this Manas: its name or id. Else that of all notes."
+    ),
 ]
 CardArgument = Annotated[
     str | None, typer.Argument(help="The beginning of a card's id; the next card if absent.")
 ]
 
 
-def nataraj_app(openers: Openers) -> typer.Typer:
+def nataraj_app(openers: Openers) -> CommandLine:
     """The group of commands."""
-    nataraj = typer.Typer(help="A deck of cards that join your notes.", no_args_is_help=False)
+    nataraj = CommandLine("A deck of cards that join your notes.")
 
     @nataraj.callback(invoke_without_command=True)
     def top(context: typer.Context, manas: ManasOption = None) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-import typer
-
 from domain.entities.knowledge import PendingExtraction
 from domain.entities.note import MAX_NOTE_CHARACTERS, Note, NoteDetails, SearchMode
 from domain.errors import InvalidRequest, UniunError
@@ -18,7 +16,7 @@ from domain.reading_words import overview_words
 from presentation.cli.importing import counting_bar
 from presentation.cli.openers import Library
 from presentation.cli.run import run_async
-from presentation.cli.terminal import read_piped, say, write
+from presentation.cli.terminal import make_sure, read_piped, say, write
 from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
@@ -49,12 +47,7 @@ def edit(open_library: OpenLibrary, reference: str) -> None:
 def remove(open_library: OpenLibrary, reference: str, *, sure: bool) -> None:
     """Asks on a terminal, and wants to be told elsewhere."""
     if not sure:
-        details = run_async(_show(open_library, reference))
-        if not sys.stdin.isatty():
-            raise InvalidRequest(
-                f"Nobody can be asked whether to delete {_named(details.note)}. Add --yes to be sure."
-            )
-        typer.confirm(f"Delete {_named(details.note)}?", abort=True, err=True)
+        make_sure(f"delete {_named(run_async(_show(open_library, reference)).note)}", sure=False)
     note = run_async(_delete(open_library, reference))
     write(f"{_named(note)} is deleted.\n")
     if note.source == "imported":

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from domain.errors import InvalidRequest
+from presentation.cli.command_line import CommandLine, YesOption
 from presentation.cli.openers import Openers
 from presentation.cli.run import run_async
 
@@ -14,15 +15,21 @@ NoteArgument = Annotated[
 ]
 ManasArgument = Annotated[str, typer.Argument(help="A Manas: its name or id.", show_default=False)]
 NotesArgument = Annotated[list[str] | None, typer.Argument(help="Notes, by id or title.")]
-ScopeOption = Annotated[str | None, typer.Option("--manas", help="Only notes of this Manas: its name or id.")]
-TagOption = Annotated[str | None, typer.Option("--tag", "-t", help="Notes with this tag, or one below it.")]
-FindOption = Annotated[str | None, typer.Option("--search", help="Notes that have these words.")]
+ScopeOption = Annotated[
+    str | None, typer.Option("--manas", metavar="NAME", help="Only notes of this Manas: its name or id.")
+]
+TagOption = Annotated[
+    str | None, typer.Option("--tag", "-t", metavar="TAG", help="Notes with this tag, or one below it.")
+]
+FindOption = Annotated[
+    str | None, typer.Option("--search", metavar="WORDS", help="Notes that have these words.")
+]
 Mode = Literal["words", "meaning", "both"]
 
 
-def notes_app(openers: Openers) -> typer.Typer:
+def notes_app(openers: Openers) -> CommandLine:
     """The group of commands."""
-    notes = typer.Typer(help="Write, import, find and gather notes.", no_args_is_help=False)
+    notes = CommandLine("Write, import, find and gather notes.")
 
     @notes.callback(invoke_without_command=True)
     def top(context: typer.Context) -> None:
@@ -36,7 +43,7 @@ def notes_app(openers: Openers) -> typer.Typer:
     return notes
 
 
-def add_archive_commands(app: typer.Typer, openers: Openers) -> None:
+def add_archive_commands(app: CommandLine, openers: Openers) -> None:
     """Export and backup, at the top level."""
 
     @app.command()
@@ -63,14 +70,15 @@ def add_archive_commands(app: typer.Typer, openers: Openers) -> None:
     @app.command()
     def restore(
         file: Annotated[Path, typer.Argument(help="What `uniun backup` wrote.")],
+        yes: YesOption = False,
     ) -> None:
         """Go back to a backup, while UNIUN is closed. What is there now is kept beside the other backups."""
         from presentation.cli.archive import restore as go_back
 
-        run_async(go_back(openers.library, file))
+        run_async(go_back(openers.library, file, sure=yes))
 
 
-def _add_import(notes: typer.Typer, openers: Openers) -> None:
+def _add_import(notes: CommandLine, openers: Openers) -> None:
     @notes.command("import")
     def import_folder(
         folder: Annotated[
@@ -101,14 +109,17 @@ def _add_import(notes: typer.Typer, openers: Openers) -> None:
             raise typer.Exit(1)
 
 
-def _add_writing(notes: typer.Typer, openers: Openers) -> None:
+def _add_writing(notes: CommandLine, openers: Openers) -> None:
     @notes.command()
     def add(
         text: Annotated[
             str | None, typer.Argument(help="The text; `-` reads stdin. Without it, an editor opens.")
         ] = None,
-        title: Annotated[str, typer.Option(help="Taken from the text if absent.")] = "",
-        tag: Annotated[list[str] | None, typer.Option("--tag", "-t", help="May be repeated.")] = None,
+        title: Annotated[str, typer.Option(metavar="TITLE", help="Taken from the text if absent.")] = "",
+        tag: Annotated[
+            list[str] | None,
+            typer.Option("--tag", "-t", metavar="TAG", help="A tag for it; may be repeated."),
+        ] = None,
     ) -> None:
         """Write a note."""
         from presentation.cli.notes import add as write
@@ -123,10 +134,7 @@ def _add_writing(notes: typer.Typer, openers: Openers) -> None:
         change(openers.library, note)
 
     @notes.command()
-    def rm(
-        note: NoteArgument,
-        yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    ) -> None:
+    def rm(note: NoteArgument, yes: YesOption = False) -> None:
         """Delete a note. A file that it came from stays."""
         from presentation.cli.notes import remove
 
@@ -137,7 +145,8 @@ def _add_writing(notes: typer.Typer, openers: Openers) -> None:
         note: NoteArgument,
         tags: Annotated[list[str] | None, typer.Argument(help="Tags to add.")] = None,
         remove: Annotated[
-            list[str] | None, typer.Option("--remove", "-r", help="A tag to remove; may be repeated.")
+            list[str] | None,
+            typer.Option("--remove", "-r", metavar="TAG", help="A tag to remove; may be repeated."),
         ] = None,
     ) -> None:
         """Add and remove tags."""
@@ -146,7 +155,7 @@ def _add_writing(notes: typer.Typer, openers: Openers) -> None:
         run_async(change(openers.library, note, tags or (), remove or ()))
 
 
-def _add_finding(notes: typer.Typer, openers: Openers) -> None:
+def _add_finding(notes: CommandLine, openers: Openers) -> None:
     @notes.command()
     def show(
         note: NoteArgument,
@@ -161,7 +170,7 @@ def _add_finding(notes: typer.Typer, openers: Openers) -> None:
     def list_notes(
         tag: TagOption = None,
         manas: ScopeOption = None,
-        limit: Annotated[int, typer.Option(min=1, max=100_000)] = 50,
+        limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="How many, at most.")] = 50,
     ) -> None:
         """The notes that changed last."""
         from presentation.cli.notes import list_notes as print_list
@@ -174,7 +183,7 @@ def _add_finding(notes: typer.Typer, openers: Openers) -> None:
         mode: Annotated[Mode, typer.Option(help="Compare words, meaning, or both.")] = "words",
         tag: TagOption = None,
         manas: ScopeOption = None,
-        limit: Annotated[int, typer.Option(min=1, max=1_000)] = 20,
+        limit: Annotated[int, typer.Option(min=1, max=1_000, metavar="N", help="How many, at most.")] = 20,
     ) -> None:
         """Find notes."""
         from presentation.cli.notes import search as print_hits
@@ -222,7 +231,9 @@ def _add_finding(notes: typer.Typer, openers: Openers) -> None:
     @notes.command()
     def graph(
         concept: Annotated[str | None, typer.Argument(help="Only what is around this one.")] = None,
-        limit: Annotated[int, typer.Option(min=1, max=10_000)] = 100,
+        limit: Annotated[
+            int, typer.Option(min=1, max=10_000, metavar="N", help="How many sentences, at most.")
+        ] = 100,
     ) -> None:
         """What the notes say, as sentences."""
         from presentation.cli.notes import show_graph
@@ -230,8 +241,8 @@ def _add_finding(notes: typer.Typer, openers: Openers) -> None:
         run_async(show_graph(openers.library, concept, limit))
 
 
-def _manas_app(openers: Openers) -> typer.Typer:
-    manas = typer.Typer(help="Named sets of notes.", no_args_is_help=False)
+def _manas_app(openers: Openers) -> CommandLine:
+    manas = CommandLine("Named sets of notes.")
 
     @manas.callback(invoke_without_command=True)
     def top(context: typer.Context) -> None:
@@ -253,11 +264,11 @@ def _manas_app(openers: Openers) -> typer.Typer:
         run_async(print_list(openers.library))
 
     @manas.command()
-    def rm(manas: ManasArgument) -> None:
+    def rm(manas: ManasArgument, yes: YesOption = False) -> None:
         """Delete one; its notes stay."""
         from presentation.cli.manases import remove as delete
 
-        run_async(delete(openers.library, manas))
+        run_async(delete(openers.library, manas, sure=yes))
 
     @manas.command()
     def add(

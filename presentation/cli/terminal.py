@@ -33,6 +33,17 @@ def say(sentence: str) -> None:
     print(f"uniun: {printable(sentence)}", file=sys.stderr, flush=True)
 
 
+def make_sure(deed: str, *, sure: bool) -> None:
+    """Before what cannot be taken back: asks on a terminal, and wants to be told elsewhere."""
+    import typer
+
+    if sure:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidRequest(f"Nobody can be asked whether to {deed}. Add --yes to be sure.")
+    typer.confirm(f"{deed[:1].upper()}{deed[1:]}?", abort=True, err=True)
+
+
 def read_piped(limit: int) -> str:
     """All of stdin, as UTF-8 whatever the locale says. Raises `InvalidRequest` beyond `limit` bytes."""
     raw = sys.stdin.buffer.read(limit + 1)

@@ -98,6 +98,10 @@ class ApiKeysController:
         """Oldest first."""
         return await self._list()
 
+    async def find(self, reference: str) -> ApiKey:
+        """By name or the beginning of an id."""
+        return await self._revoke.find(reference)
+
     async def revoke(self, reference: str) -> ApiKey:
         """By name or the beginning of an id."""
         return await self._revoke(reference)

@@ -229,6 +229,10 @@ class ManasController:
         """By name."""
         return await self._list()
 
+    async def get(self, reference: str) -> Manas:
+        """By id or name."""
+        return await self._list.get(reference)
+
     async def create(self, name: str) -> Manas:
         """An empty one."""
         return await self._create(name)

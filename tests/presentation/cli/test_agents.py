@@ -53,7 +53,8 @@ def test_the_life_of_a_gana() -> None:
     assert "The week was quiet." in runs
     assert "by hand" in uniun("gana", "edit", "my week", "--trigger", "by hand", "--output-tag", "week")
     assert "off" in uniun("gana", "disable", "my week")
-    assert "removed" in uniun("gana", "rm", "my week")
+    assert "the Gana my week and its log" in str(uniun.fails("gana", "rm", "my week"))
+    assert "removed" in uniun("gana", "rm", "my week", "--yes")
     assert "no Gana yet" in uniun("gana", "list")
     assert "Nothing has run" in uniun("gana", "runs")
 

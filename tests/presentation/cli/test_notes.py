@@ -249,6 +249,13 @@ def test_tag_and_rm(faces: MemoryFaces) -> None:
     assert faces.library.notes.notes == {}
 
 
+def test_a_restore_replaces_nothing_unasked(faces: MemoryFaces, tmp_path: Path) -> None:
+    unsure = str(uniun(faces, "restore", str(tmp_path / "b")).exception)
+    assert "in the place of all notes" in unsure
+    assert "--yes" in unsure
+    assert "pg_restore" in str(uniun(faces, "restore", str(tmp_path / "b"), "-y").exception)
+
+
 def test_manases(faces: MemoryFaces) -> None:
     assert "There is no Manas yet" in uniun(faces, "notes", "manas", "list").stdout
     uniun(faces, "notes", "add", "sea", "--title", "N1", "-t", "x")
@@ -260,7 +267,9 @@ def test_manases(faces: MemoryFaces) -> None:
     assert "     1  Water" in uniun(faces, "notes", "manas", "list").stdout
     assert "N2" in uniun(faces, "notes", "list", "--manas", "Water").stdout
     assert "N1" not in uniun(faces, "notes", "search", "sea", "--manas", "Water").stdout
-    assert uniun(faces, "notes", "manas", "rm", "Water").stdout == "Water is removed; its 1 note stays.\n"
+    assert "whether to delete the Manas Water" in str(uniun(faces, "notes", "manas", "rm", "Water").exception)
+    gone = uniun(faces, "notes", "manas", "rm", "Water", "--yes")
+    assert gone.stdout == "Water is removed; its 1 note stays.\n"
 
 
 def test_failures_and_the_graph(faces: MemoryFaces) -> None:

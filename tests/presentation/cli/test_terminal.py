@@ -1,6 +1,11 @@
-import pytest
+import sys
 
-from presentation.cli.terminal import printable, size
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from domain.errors import InvalidRequest
+from presentation.cli.terminal import make_sure, printable, size
 
 
 @pytest.mark.parametrize(
@@ -22,3 +27,26 @@ def test_control_characters_never_reach_the_terminal(text: str, shown: str) -> N
 )
 def test_sizes(count: float, text: str) -> None:
     assert size(count) == text
+
+
+def test_what_cannot_be_taken_back_is_not_done_where_nobody_can_be_asked() -> None:
+    make_sure("delete it", sure=True)
+    with pytest.raises(InvalidRequest, match=r"^Nobody can be asked whether to delete it\. Add --yes"):
+        make_sure("delete it", sure=False)
+
+
+@pytest.mark.parametrize(("typed", "goes_on"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
+def test_on_a_terminal_it_is_asked(typed: str, goes_on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = typer.Typer()
+    done: list[str] = []
+
+    @app.command()
+    def deed() -> None:
+        # The command sees the stdin of the runner, which is made when it begins.
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+        make_sure("delete it", sure=False)
+        done.append("it")
+
+    said = CliRunner().invoke(app, input=typed)
+    assert said.stderr.startswith("Delete it? [y/N]")
+    assert (done, said.exit_code) == ((["it"], 0) if goes_on else ([], 1))
