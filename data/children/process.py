@@ -153,7 +153,8 @@ class ChildProcess:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_REAP_S):
                 await self._process.wait()
-                await asyncio.shield(self._listening)
+                # Neither cancels it nor ends as it ended: a child that was not reaped in time is closed again.
+                await asyncio.wait({self._listening})
         self._listening.cancel()
 
     async def _loss(self, what: str, *, exited: bool = False) -> UniunError:

@@ -3,10 +3,10 @@
 import asyncio
 import itertools
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from data.clock import Clock
 from data.scheduling import events as ev
@@ -31,6 +31,8 @@ from domain.errors import (
 )
 from domain.repositories.inference_runner import InferenceRunner, RunnerJob, RunnerOutcome, RunnerProgress
 from domain.repositories.model_store import ModelStore
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True)
@@ -272,7 +274,7 @@ class Dispatcher:
     async def _load(self, model: str) -> None:
         event: ev.Event
         try:
-            loaded = await self._runner.load(model)
+            loaded = await _answered(self._runner.load(model))
             event = ev.Loaded(self._now(), model, loaded.slots)
         except EngineLost as error:
             event = ev.EngineDied(self._now(), str(error))
@@ -289,7 +291,8 @@ class Dispatcher:
         job_id = work.job.id
         try:
             runner_job = work.runner_job.model_copy(update={"tier": self._scheduler.policy.tier(work.job)})
-            outcome = await self._runner.run(runner_job, lambda progress: self._progress(work, progress))
+            run = self._runner.run(runner_job, lambda progress: self._progress(work, progress))
+            outcome = await _answered(run)
             work.outcome = outcome
             if outcome.status == "finished":
                 event = ev.Completed(self._now(), job_id, outcome.tokens_done)
@@ -417,6 +420,17 @@ class Dispatcher:
                 return work.error
             case _:
                 return JobCancelled(f"Job {end.id} was cancelled.")
+
+
+async def _answered(call: Awaitable[Answer]) -> Answer:
+    """A cancellation that nobody asked for is an error like any other: untold, the device would wait for its answer for ever."""
+    try:
+        return await call
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise EngineError("The engine gave up in the middle. Try again.") from None
 
 
 def _runner_job(job: Job, request: GenerationRequest) -> RunnerJob:

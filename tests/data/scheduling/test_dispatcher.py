@@ -294,6 +294,23 @@ def test_a_model_that_cannot_be_loaded_fails_its_jobs_and_nobody_else() -> None:
     play(scene, stepped=False)
 
 
+@pytest.mark.parametrize("call", ["load", "run"])
+def test_an_engine_call_that_is_cancelled_from_within_ends_its_job_and_nobody_waits_for_it(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene(desk: Desk) -> None:
+        async def give_up(*args: object) -> None:
+            raise asyncio.CancelledError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(desk.runner, call, give_up)
+            with pytest.raises(EngineError, match="gave up"):
+                await desk.dispatcher.submit(request(CHAT)).result()
+        assert (await desk.dispatcher.submit(request(CHAT)).result()).text
+
+    play(scene, stepped=False)
+
+
 def test_what_the_engine_refuses_reaches_the_caller_as_it_is() -> None:
     async def scene(desk: Desk) -> None:
         with pytest.raises(PromptTooLong, match=r"5000 tokens.*4096"):
