@@ -27,7 +27,7 @@ def is_sqlite(session: Session) -> bool:
 def insert(session: Session, row: type[Row], values: Sequence[Mapping[str, Any]]) -> None:
     """Nothing happens for no values."""
     if values:
-        session.connection().execute(table(row).insert(), list(values))
+        session.connection().execute(_insert(row), list(values))
 
 
 def upsert(
@@ -37,6 +37,12 @@ def upsert(
     if values:
         statement = _upsert(is_sqlite(session), row, tuple(key), tuple(values[0]))
         session.connection().execute(statement, list(values))
+
+
+@cache
+def _insert(row: type[Row]) -> Insert:
+    """Kept, as the next one is."""
+    return table(row).insert()
 
 
 @cache

@@ -23,10 +23,17 @@ _UNSPACED = re.compile(
     "\u2600-\u27bf\U0001f000-\U0001faff\U00020000-\U0003ffff]+"
 )
 
+_ASCII_WORD = re.compile("[0-9a-z]+")
+"""What the pattern of all scripts finds there, in a third of the time."""
+
 
 def words(text: str) -> Iterator[str]:
     """In order, with repetitions."""
-    for word in _word_pattern().findall(fold(text)):
+    folded = fold(text)
+    if folded.isascii():
+        yield from (word[:MAX_WORD] for word in _ASCII_WORD.findall(folded))
+        return
+    for word in _word_pattern().findall(folded):
         if word.isascii() or not _UNSPACED.search(word):
             yield word[:MAX_WORD]
         else:

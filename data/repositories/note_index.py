@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
 
-from sqlalchemy import bindparam, text
+from sqlalchemy import TextClause, bindparam, text
 from sqlmodel import Session
 
 from data.database.columns import storable
@@ -36,35 +37,41 @@ _TAGGED = (
     "AND EXISTS (SELECT 1 FROM note JOIN note_tag ON note_tag.note_id = note.id WHERE note.number = {number} "
     "AND (note_tag.tag = :tag OR substr(note_tag.tag, 1, {length}) = :nested)) "
 )
+# Kept, since composing a statement takes longer than executing it.
+_ENTER_SQLITE = text(
+    "INSERT INTO note_search (rowid, title, tags, body) SELECT number, :title, :tags, :body FROM note WHERE id = :id"
+)
+_ENTER_POSTGRES = text(
+    "INSERT INTO note_search (number, document) "
+    "SELECT number, CAST(:document AS tsvector) FROM note WHERE id = :id"
+)
 
 
-def index_notes(session: Session, notes: Sequence[tuple[int, Note]]) -> None:
-    """Enters notes, by their numbers, that are not in it."""
+def index_notes(session: Session, notes: Sequence[Note]) -> None:
+    """Enters notes that are stored and not in it."""
     if is_sqlite(session):
-        statement = text(
-            "INSERT INTO note_search (rowid, title, tags, body) VALUES (:number, :title, :tags, :body)"
-        )
         rows = [
-            {"number": number, **{column: " ".join(words) for column, words in _columns(note).items()}}
-            for number, note in notes
+            {"id": note.id, **{column: " ".join(words) for column, words in _columns(note).items()}}
+            for note in notes
         ]
     else:
-        statement = text(
-            "INSERT INTO note_search (number, document) VALUES (:number, CAST(:document AS tsvector))"
-        )
-        rows = [{"number": number, "document": _document(note)} for number, note in notes]
+        rows = [{"id": note.id, "document": _document(note)} for note in notes]
     if rows:
-        session.connection().execute(statement, rows)
+        session.connection().execute(_ENTER_SQLITE if is_sqlite(session) else _ENTER_POSTGRES, rows)
 
 
 def unindex_notes(session: Session, numbers: Sequence[int]) -> None:
     """Takes out those that are in it."""
-    key = "rowid" if is_sqlite(session) else "number"
-    statement = text(f"DELETE FROM note_search WHERE {key} IN :numbers").bindparams(
+    for chunk in chunks(numbers):
+        session.connection().execute(_remove(is_sqlite(session)), {"numbers": list(chunk)})
+
+
+@cache
+def _remove(from_sqlite: bool) -> TextClause:
+    key = "rowid" if from_sqlite else "number"
+    return text(f"DELETE FROM note_search WHERE {key} IN :numbers").bindparams(
         bindparam("numbers", expanding=True)
     )
-    for chunk in chunks(numbers):
-        session.connection().execute(statement, {"numbers": list(chunk)})
 
 
 def matches(

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import delete, update
+from sqlalchemy import BindParameter, bindparam, delete, update
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database.columns import storable
@@ -27,6 +28,17 @@ from data.repositories.note_index import index_notes, unindex_notes
 from data.repositories.note_links import last_component, name_key, name_keys
 from domain.entities.note import Note
 from domain.errors import InvalidRequest
+
+# Kept, since composing a statement takes longer than executing it.
+_IDS: BindParameter[str] = bindparam("ids", expanding=True)
+_NOTE, _NAME = table(NoteRow).c, table(NoteNameRow).c
+_STORED = select_columns(_NOTE.id, _NOTE.number, _NOTE.content_hash).where(_NOTE.id.in_(_IDS))
+_NAMED = select_columns(_NOTE.id, _NAME.key, _NOTE.title).where(_NAME.note_id == _NOTE.id, _NOTE.id.in_(_IDS))
+_CLEAR = (
+    delete(table(NoteTagRow)).where(table(NoteTagRow).c.note_id.in_(_IDS)),
+    delete(table(NoteNameRow)).where(_NAME.note_id.in_(_IDS)),
+    delete(table(NoteLinkRow)).where(table(NoteLinkRow).c.source_id.in_(_IDS)),
+)
 
 
 def write_notes(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
@@ -72,17 +84,21 @@ def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
     _bring_back(session, notes)
     before = _stored(session, ids)
     named = _named(session, list(before))
-    changed = [note for note in notes if before.get(note.id) != note.content_hash]
+    changed = [note for note in notes if note.id not in before or before[note.id][1] != note.content_hash]
     upsert(session, NoteRow, [_row(note) for note in notes], key=["id"])
     if before:
-        _clear(session, list(before))
+        for parts in _CLEAR:
+            session.connection().execute(parts, {"ids": list(before)})
     insert(
         session, NoteTagRow, [{"note_id": note.id, "tag": tag} for note in notes for tag in set(note.tags)]
     )
-    arrive(session, {note.id: [tag_place(tag) for tag in note.tags] for note in notes if note.tags})
-    insert(
-        session, NoteNameRow, [{"note_id": note.id, "key": key} for note in notes for key in name_keys(note)]
+    arrive(
+        session,
+        {note.id: [tag_place(tag) for tag in note.tags] for note in notes if note.tags},
+        new=set(ids) - before.keys(),
     )
+    names = {(note.id, key, storable(note.title)) for note in notes for key in name_keys(note)}
+    insert(session, NoteNameRow, [{"note_id": note_id, "key": key} for note_id, key, _ in names])
     insert(
         session,
         NoteLinkRow,
@@ -98,18 +114,10 @@ def _write(session: Session, notes: Sequence[Note], *, extract: bool) -> None:
             for position, target in enumerate(note.links)
         ],
     )
-    keys = dict(session.exec(select(NoteRow.id, NoteRow.number).where(col(NoteRow.id).in_(ids))).all())
-    unindex_notes(session, [keys[note_id] or 0 for note_id in before])
-    index_notes(session, [(keys[note.id] or 0, note) for note in notes])
+    unindex_notes(session, [number for number, _ in before.values()])
+    index_notes(session, notes)
     _queue(session, changed, extract=extract)
-    names = {(note.id, key, storable(note.title)) for note in notes for key in name_keys(note)}
     refresh_named(session, {key for _, key, _ in named ^ names})
-
-
-def _clear(session: Session, note_ids: Sequence[str]) -> None:
-    """Takes away what is written anew."""
-    for part, owner in ((NoteTagRow, "note_id"), (NoteNameRow, "note_id"), (NoteLinkRow, "source_id")):
-        session.connection().execute(delete(table(part)).where(table(part).c[owner].in_(note_ids)))
 
 
 def _queue(session: Session, changed: Sequence[Note], *, extract: bool) -> None:
@@ -168,17 +176,16 @@ def _file_key(origin: str) -> str:
     return hashlib.sha256(storable(origin).encode()).hexdigest()
 
 
-def _stored(session: Session, ids: Sequence[str]) -> dict[str, str]:
-    """Note id to content hash."""
-    return dict(session.exec(select(NoteRow.id, NoteRow.content_hash).where(col(NoteRow.id).in_(ids))).all())
+def _stored(session: Session, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Note id to number and content hash."""
+    rows = session.connection().execute(_STORED, {"ids": ids})
+    return {note_id: (number, content_hash) for note_id, number, content_hash in rows}
 
 
 def _named(session: Session, ids: Sequence[str]) -> set[tuple[str, str, str]]:
     """Note id, key of a name, and title."""
-    rows = select(NoteRow.id, NoteNameRow.key, NoteRow.title).join(
-        NoteNameRow, col(NoteNameRow.note_id) == col(NoteRow.id)
-    )
-    return set(session.exec(rows.where(col(NoteRow.id).in_(ids))).all()) if ids else set()
+    rows = session.connection().execute(_NAMED, {"ids": ids}) if ids else ()
+    return {(note_id, key, title) for note_id, key, title in rows}
 
 
 def _row(note: Note) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, delete, func
+from sqlalchemy import ColumnElement, bindparam, delete, func
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database.rows import chunks, table, upsert
@@ -15,6 +16,10 @@ from data.repositories.work_claims import SqlWorkClaims
 
 EMBEDDED_CHARACTERS = 8_000
 """More than any embedder's window; a note of megabytes is not read whole for it."""
+
+# Kept, since composing a statement takes longer than executing it.
+_CONTENT = select_columns(table(NoteRow).c.content_hash).where(table(NoteRow).c.id == bindparam("subject"))
+_DONE = delete(table(PendingVectorRow)).where(table(PendingVectorRow).c.note_id == bindparam("subject"))
 
 
 class SqlVectorRepository:
@@ -60,8 +65,8 @@ class SqlVectorRepository:
         data = packed(vector)
 
         def write(session: Session) -> bool:
-            present = session.exec(select(NoteRow.content_hash).where(NoteRow.id == note_id)).first()
-            if present != content_hash:
+            subject = {"subject": note_id}
+            if session.connection().execute(_CONTENT, subject).scalar() != content_hash:
                 return False
             row = {
                 "note_id": note_id,
@@ -70,9 +75,7 @@ class SqlVectorRepository:
                 "vector": data,
             }
             upsert(session, VectorRow, [row], key=["note_id"])
-            session.connection().execute(
-                delete(table(PendingVectorRow)).where(col(PendingVectorRow.note_id) == note_id)
-            )
+            session.connection().execute(_DONE, subject)
             return True
 
         return await self._database.write(write)
