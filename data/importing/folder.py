@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -108,11 +108,13 @@ class FolderImporter:
             progress(ImportProgress(done=done, total=total, path=batch[-1].origin, taken=taken, added=new))
             if cancelled is not None:
                 raise cancelled
+        gone = tuple(sorted(set(missing) - set(moved.values())))
         return ImportReport(
             created=counts["created"],
             updated=counts["updated"],
             unchanged=counts["unchanged"],
-            gone=len(missing) - len(moved),
+            gone=len(gone),
+            gone_files=gone,
             deleted=len(left_out),
             problems=tuple(problems),
             copies=tuple(copies),
@@ -156,8 +158,7 @@ class FolderImporter:
         now = self._identities.now()
         for read in files:
             old = earlier.get(moved.get(read.file.origin, read.file.origin))
-            # Oldest file first, a microsecond apart: a list of the newest notes shows the newest files first.
-            note = self._note(read, old, now + timedelta(microseconds=len(notes)))
+            note = self._note(read, old, now)
             if old is not None and _is_changed_here(old) and (note.text, note.tags) != (old.text, old.tags):
                 mark = ImportMark.parse(old.origin_mark)
                 if mark.file_hash != read.file_hash:
@@ -188,8 +189,7 @@ class FolderImporter:
     def _note(self, read: ReadFile, old: Note | None, now: datetime) -> Note:
         parsed = read.parsed
         content_hash = hash_content(read.title, parsed.text, parsed.tags)
-        written = datetime.fromtimestamp(read.file.modified_ns / 1e9, UTC)
-        created = parsed.created_at or (old.created_at if old is not None else min(written, now))
+        created, changed = read.times(old, content_hash, now)
         return Note(
             id=old.id if old is not None else self._identities.new_id(),
             title=read.title,
@@ -201,7 +201,7 @@ class FolderImporter:
             origin=read.file.origin,
             origin_mark=str(ImportMark(read.file_hash, content_hash, flawed=bool(read.flaws))),
             created_at=created,
-            changed_at=old.changed_at if old is not None and old.content_hash == content_hash else now,
+            changed_at=changed,
             content_hash=content_hash,
         )
 

@@ -6,11 +6,12 @@ import os
 import stat
 import unicodedata
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from data.importing.walk import FoundFile
 from data.markdown.decoding import NotText, decode
-from domain.entities.note import MAX_TITLE_CHARACTERS, ParsedNote
+from domain.entities.note import MAX_TITLE_CHARACTERS, Note, ParsedNote
 from domain.repositories.note_parser import NoteParser
 
 MAX_FILE_BYTES = 10_000_000
@@ -48,6 +49,18 @@ class ReadFile:
     parsed: ParsedNote
     aliases: tuple[str, ...]
     flaws: tuple[str, ...]
+
+    def times(self, old: Note | None, content_hash: str, now: datetime) -> tuple[datetime, datetime]:
+        """When the note was begun and last changed, neither in the future: as the file says in its front matter, else by
+        its own time. What is known of the note already stays where the file says nothing new."""
+        told = _past(self.parsed.created_at, now)
+        written = _past(_written_at(self.file), now) or now
+        changed = _past(self.parsed.updated_at, now) or written
+        if old is not None and old.content_hash == content_hash:
+            changed = old.changed_at
+        if told is not None:
+            return told, max(told, changed)
+        return min(written if old is None else old.created_at, changed), changed
 
 
 def read_bytes(path: str) -> bytes:
@@ -95,6 +108,18 @@ def read_file(file: FoundFile, parser: NoteParser) -> ReadFile:
         aliases=aliases,
         flaws=(*((flaw,) if flaw else ()), *parsed.flaws),
     )
+
+
+def _written_at(file: FoundFile) -> datetime | None:
+    """None for a time that no calendar has."""
+    try:
+        return datetime.fromtimestamp(file.modified_ns / 1e9, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _past(time: datetime | None, now: datetime) -> datetime | None:
+    return time if time is not None and time <= now else None
 
 
 def _stem(origin: str) -> str:

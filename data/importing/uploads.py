@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import hashlib
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from data.importing.reading import MAX_FILE_BYTES
@@ -48,16 +50,17 @@ class UploadFolder:
         async with self._one:
             incoming = self._root / ".incoming"
             folder = self._root / (_safe_name(archives[0].name[:-4]) if whole else _LOOSE)
+            names: dict[str, str] = {}
             try:
                 try:
-                    problems = await _unpack(files, archives, incoming, folder, whole=whole)
+                    problems = await _unpack(files, archives, incoming, folder, names, whole=whole)
                 except OSError as error:
                     raise InvalidRequest(
                         f"The files could not be put into {self._root} for the import: {error.strerror or error}. Free some "
                         "space or check that folder, and try again; nothing was imported."
                     ) from error
                 # As the importer sees it: a data folder may be reached through a link.
-                yield UnpackedFiles(await asyncio.to_thread(folder.resolve), tuple(problems), whole)
+                yield UnpackedFiles(await asyncio.to_thread(folder.resolve), tuple(problems), whole, names)
             finally:
                 await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
 
@@ -67,10 +70,11 @@ async def _unpack(
     archives: Sequence[UploadedFile],
     incoming: Path,
     folder: Path,
+    names: dict[str, str],
     *,
     whole: bool,
 ) -> list[ImportProblem]:
-    """Into the folder. Returns what is left out; raises `InvalidRequest`, and `OSError` as of a full disk."""
+    """Into the folder; `names` gets those of single files. Returns what is left out; raises `InvalidRequest`, and `OSError` as of a full disk."""
     await asyncio.to_thread(_begin, incoming, folder)
     problems: list[ImportProblem] = []
     unpacking = _Unpacking(problems)
@@ -86,12 +90,27 @@ async def _unpack(
             )
         elif (reason := _hindrance(file)) is not None:
             problems.append(ImportProblem(path=file.name, reason=reason, imported=False))
-        elif (target := folder / _safe_name(file.name)).exists():
-            reason = "Another of the files has the same name."
-            problems.append(ImportProblem(path=file.name, reason=reason, imported=False))
         else:
-            await file.save(target)
+            sent = incoming / f"{number}.md"
+            await file.save(sent)
+            path = await asyncio.to_thread(_put, sent, folder, _safe_name(file.name))
+            if path is None:
+                reason = "Another of the files has the same name and the same text."
+                problems.append(ImportProblem(path=file.name, reason=reason, imported=False))
+            else:
+                names[path] = file.name
     return problems
+
+
+def _put(sent: Path, folder: Path, name: str) -> str | None:
+    """The path of the file below the folder; none if it is there already. A name alone would make one note of two files."""
+    digest = hashlib.sha256(sent.read_bytes()).hexdigest()[:16]
+    target = folder / digest / name
+    if target.exists():
+        return None
+    target.parent.mkdir(exist_ok=True)
+    sent.rename(target)
+    return f"{digest}/{name}"
 
 
 class _Unpacking:
@@ -135,6 +154,7 @@ class _Unpacking:
             )
         try:
             self._write(archive, member, target)
+            _date(target, member)
         except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
             target.unlink(missing_ok=True)
             problem = f"It cannot be unpacked: {error}."
@@ -166,6 +186,15 @@ class _Unpacking:
                         "nothing of it was imported. Unpack it, and import the folder instead."
                     )
                 file.write(piece)
+
+
+def _date(target: Path, member: zipfile.ZipInfo) -> None:
+    """The file is as old as the archive says, in the zone of this machine; as new as it is if no calendar has that time."""
+    try:
+        written = datetime(*member.date_time).timestamp()  # noqa: DTZ001 - an archive knows no zone
+        os.utime(target, (written, written))
+    except (ValueError, OverflowError):
+        return
 
 
 def _no_room(target: Path) -> str | None:

@@ -108,9 +108,10 @@ def _aliases(front: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _time(front: dict[str, Any], flaws: list[str], *keys: str) -> datetime | None:
-    value = _first(front, *keys)
+    key = next((key for key in keys if front.get(key) is not None), "")
+    value = front.get(key)
     if value is None or value == "":
         return None
     if (time := moment(value)) is None:
-        flaws.append(f"`{keys[0]}` in the front matter is no time: {str(value)[:60]!r}.")
+        flaws.append(f"`{key}` in the front matter is no time: {str(value)[:60]!r}.")
     return time

@@ -20,6 +20,12 @@ Tag = Annotated[str, Field(min_length=1, max_length=100)]
 MAX_NOTE_CHARACTERS = 10_000_000
 MAX_TITLE_CHARACTERS = 500
 MAX_TAG_CHARACTERS = 100
+_FILE = re.compile(
+    r"\.(avif|bmp|gif|heic|ico|jpe?g|png|svg|tiff?|webp"
+    r"|3gp|aac|aiff?|flac|m4a|mp3|og[agv]|opus|wav|avi|m4v|mkv|mov|mp4|mpe?g|webm"
+    r"|base|bib|canvas|csv|docx?|epub|html?|json|od[st]|pdf|pptx?|rtf|tex|tsv|txt|xlsx?|xml|ya?ml|zip)",
+    re.IGNORECASE,
+)
 _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
 """Control characters that are no spaces, and halves of characters."""
 
@@ -66,7 +72,7 @@ class Note(Entity):
     """What the importer wants to know at its next run; means nothing to others."""
     created_at: datetime
     changed_at: datetime
-    """When UNIUN got its present content, not when the file was written."""
+    """When its present content was written; of an imported note as its file says."""
     content_hash: str
 
 
@@ -89,6 +95,11 @@ class Link(Entity):
     source_id: str
     target: str
     target_id: str | None
+
+    @property
+    def to_file(self) -> bool:
+        """To a picture, a recording or another file beside the notes, as `![[map.png]]`: no note is missing there."""
+        return self.target_id is None and _FILE.fullmatch(self.target[self.target.rfind(".") :]) is not None
 
 
 class ParsedNote(Entity):
@@ -143,6 +154,7 @@ class NoteDetails(Entity):
 
     note: Note
     links: tuple[Link, ...]
+    """To notes, also such as do not exist yet; not to files."""
     backlinks: tuple[NoteLine, ...]
     """Notes that link to it."""
     concepts: tuple[Concept, ...]
@@ -205,6 +217,8 @@ class ImportReport(Entity):
     unchanged: int = 0
     gone: int = 0
     """Files of earlier imports that are no longer there; their notes stay."""
+    gone_files: tuple[str, ...] = ()
+    """Their paths."""
     deleted: int = 0
     """Files that were left out because their notes were deleted; they come back when they change."""
     problems: tuple[ImportProblem, ...] = ()

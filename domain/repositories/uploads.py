@@ -1,6 +1,6 @@
 """Files that come through a browser."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +32,16 @@ class UnpackedFiles:
     """What was left out, and why."""
     whole: bool
     """Whether they are one archive: a file of its that was imported earlier and is not in it now, is gone."""
+    names: Mapping[str, str]
+    """What the sender called a single file, by its path below the folder."""
 
 
 class Uploads(Protocol):
     """Unpacks archives within limits, and nothing outside its own folder."""
 
     def unpacked(self, files: Sequence[UploadedFile]) -> AbstractAsyncContextManager[UnpackedFiles]:
-        """The same archive name gives the same folder, so that a second import knows the first. Leaving removes it.
+        """The same archive name gives the same folder, so that a second import knows the first; of a single file it takes
+        the same name and the same bytes, for two files of one name may be two notes. Leaving removes it.
 
         Raises `InvalidRequest` if there is too much of it, or an archive is damaged.
         """

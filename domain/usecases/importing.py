@@ -7,7 +7,7 @@ from typing import TypeVar
 from domain.entities.note import ImportCopy, ImportProblem, ImportProgress, ImportReport, UndoneImport
 from domain.repositories.importer import Importer
 from domain.repositories.notes import NoteRepository
-from domain.repositories.uploads import UploadedFile, Uploads
+from domain.repositories.uploads import UnpackedFiles, UploadedFile, Uploads
 from domain.usecases.notes import DeleteNoteUseCase
 
 Told = TypeVar("Told", ImportProblem, ImportCopy)
@@ -53,20 +53,22 @@ class ImportUploadUseCase:
         files: Sequence[UploadedFile],
         progress: Callable[[ImportProgress], None] = lambda step: None,
     ) -> ImportReport:
-        """An archive of the same name brings its notes up to date. Raises `InvalidRequest`.
+        """An archive of the same name brings its notes up to date; a single file never writes over the note of another
+        one of its name. Raises `InvalidRequest`.
 
         Being cancelled keeps what was imported.
         """
         async with self._uploads.unpacked(files) as unpacked:
             # Who uploads a file wants it, whatever became of its note before.
             report = await self._importer.run(unpacked.folder, progress, deleted_too=True)
-            problems = [_relative(problem, unpacked.folder) for problem in report.problems]
+            problems = [_as_sent(problem, unpacked) for problem in report.problems]
             return report.model_copy(
                 update={
                     "problems": (*unpacked.problems, *problems),
-                    "copies": tuple(_relative(copy, unpacked.folder) for copy in report.copies),
+                    "copies": tuple(_as_sent(copy, unpacked) for copy in report.copies),
                     # Single files say nothing about others.
                     "gone": report.gone if unpacked.whole else 0,
+                    "gone_files": report.gone_files if unpacked.whole else (),
                 }
             )
 
@@ -95,5 +97,7 @@ class UndoImportUseCase:
         return UndoneImport(deleted=deleted, kept=len(left))
 
 
-def _relative(told: Told, folder: Path) -> Told:
-    return told.model_copy(update={"path": told.path.removeprefix(f"{folder}/")})
+def _as_sent(told: Told, unpacked: UnpackedFiles) -> Told:
+    """By the name that the sender knows."""
+    path = told.path.removeprefix(f"{unpacked.folder}/")
+    return told.model_copy(update={"path": unpacked.names.get(path, path)})

@@ -297,7 +297,7 @@ class GetNoteUseCase:
         sources = tuple(dict.fromkeys(link.source_id for link in links if link.source_id != note_id))
         return NoteDetails(
             note=note,
-            links=await self._notes.links_from(note_id),
+            links=tuple(link for link in await self._notes.links_from(note_id) if not link.to_file),
             backlinks=tuple(_line(each) for each in await self._notes.many(sources[:_MOST_BACKLINKS])),
             concepts=await self._knowledge.concepts_of([note_id]),
             summary=await self._knowledge.summary(note_id),

@@ -16,7 +16,7 @@ from presentation.counting import counted
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 _PATH_CHARACTERS = 50
 _ID_CHARACTERS = 12
-_MOST_COPIES = 10
+_MOST_TOLD = 10
 
 
 async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool, deleted_too: bool) -> bool:
@@ -39,7 +39,7 @@ async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool,
         _tell_copies(report.copies)
         write(f"{_summary(report)}\n")
         if watch:
-            await _follow(library, folder, set(report.problems))
+            await _follow(library, folder, set(report.problems), set(report.gone_files))
             return True
     imported = report.created + report.updated + report.unchanged + report.deleted
     if not imported and not report.problems:
@@ -63,13 +63,15 @@ async def take_back(open_library: OpenLibrary, folder: Path, *, sure: bool) -> b
     return True
 
 
-async def _follow(library: Library, folder: Path, told: set[ImportProblem]) -> None:
+async def _follow(library: Library, folder: Path, told: set[ImportProblem], gone: set[str]) -> None:
     """Until Ctrl-C, which is how this is meant to end."""
     say(f"following {folder}; Ctrl-C ends it.")
     try:
         async for report in library.notes.watch_folder(folder):
             _tell([problem for problem in report.problems if problem not in told])
             told = set(report.problems)
+            _tell_gone([path for path in report.gone_files if path not in gone])
+            gone = set(report.gone_files)
             if report.created or report.updated:
                 _tell_copies(report.copies)
                 write(f"{_summary(report)}\n")
@@ -82,6 +84,13 @@ def _tell(problems: "tuple[ImportProblem, ...] | list[ImportProblem]") -> None:
         say(f"{problem.path}: {problem.reason}{'' if problem.imported else ' (not imported)'}")
 
 
+def _tell_gone(paths: Sequence[str]) -> None:
+    for path in paths[:_MOST_TOLD]:
+        say(f"{path} is gone; its note stays.")
+    if len(paths) > _MOST_TOLD:
+        say(f"and {counted(len(paths) - _MOST_TOLD, 'more file')}, whose notes stay.")
+
+
 def _tell_stopped(folder: Path, new: int, changed: int) -> None:
     say(f"{new:,} new, {changed:,} changed before it was stopped. Importing again goes on from there.")
     if new:
@@ -89,22 +98,27 @@ def _tell_stopped(folder: Path, new: int, changed: int) -> None:
 
 
 def _tell_copies(copies: Sequence[ImportCopy]) -> None:
-    for copy in copies[:_MOST_COPIES]:
+    for copy in copies[:_MOST_TOLD]:
         say(f"{copy.path}: {copy.title} ({copy.note_id[:_ID_CHARACTERS]}) says the same.")
-    if len(copies) > _MOST_COPIES:
-        say(f"and {len(copies) - _MOST_COPIES:,} more like that.")
+    if len(copies) > _MOST_TOLD:
+        say(f"and {len(copies) - _MOST_TOLD:,} more like that.")
 
 
 def _summary(report: ImportReport) -> str:
-    parts = [f"{report.created} new", f"{report.updated} changed", f"{report.unchanged} as before"]
-    if report.copies:
-        parts.append(f"{len(report.copies)} of the new ones word for word like notes that you have")
+    parts = [f"{report.created:,} new", f"{report.updated:,} changed", f"{report.unchanged:,} as before"]
+    if copies := len(report.copies):
+        parts.append(
+            f"{copies:,} of the new ones word for word like {'a note' if copies == 1 else 'notes'} that you have"
+        )
     if report.gone:
-        parts.append(f"{report.gone} gone, whose notes stay")
+        parts.append(counted(report.gone, "gone, whose note stays", "gone, whose notes stay"))
     if report.deleted:
-        parts.append(f"{report.deleted} left out, whose notes you deleted (take them with --deleted)")
+        left_out = counted(report.deleted, "left out, whose note", "left out, whose notes")
+        parts.append(
+            f"{left_out} you deleted (take {'it' if report.deleted == 1 else 'them'} with --deleted)"
+        )
     if report.problems:
-        parts.append(f"{len(report.problems)} with problems")
+        parts.append(counted(len(report.problems), "with a problem", "with problems"))
     return ", ".join(parts)
 
 

@@ -132,8 +132,8 @@ def is_too_long(note: Note) -> bool:
 
 
 def is_blank(note: Note) -> bool:
-    """Begun, and not written."""
-    return note.title == UNTITLED and not note.text
+    """Begun here, and not written."""
+    return note.source == "typed" and note.title == UNTITLED and not note.text
 
 
 def _edit(said: object) -> Edit | None:

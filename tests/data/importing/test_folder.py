@@ -2,6 +2,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ from tests.memory.identity import CountingIdentities
 from tests.memory.notes import MemoryNotes
 from tests.vaults import make_vault, unprivileged
 
+START = datetime(2026, 1, 1, tzinfo=UTC)
+"""Where the clock of these tests begins."""
+
 
 class Importing:
     """An importer over memory, and what it did."""
@@ -29,7 +33,7 @@ class Importing:
         self.steps: list[ImportProgress] = []
         changes = LocalNoteChanges()
         changes.listen(self.announced.extend)
-        self.identities = CountingIdentities()
+        self.identities = CountingIdentities(START)
         self.parser = MarkdownNoteParser()
         self.edit = EditNoteUseCase(self.parser, self.notes, self.identities, changes)
         self.importer = FolderImporter(self.notes, self.parser, self.identities, changes)
@@ -220,6 +224,61 @@ def test_newer_files_are_newer_notes(importing: Importing, tmp_path: Path) -> No
     lines = asyncio.run(importing.notes.lines())
     assert [line.title for line in lines] == ["c", "a", "b"]
     assert importing.by_name("b.md").created_at.timestamp() == 1_700_000_000 - 2
+
+
+MAY, JUNE = datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("front", "file_time", "times"),
+    [
+        ("", MAY, (MAY, MAY)),
+        ("created: 2024-05-01T00:00:00Z", JUNE, (MAY, JUNE)),
+        ("updated: 2024-05-01T00:00:00Z", JUNE, (MAY, MAY)),
+        ("created: 2024-05-01T00:00:00Z\nmodified: 2024-06-01T00:00:00Z", START, (MAY, JUNE)),
+        ("date: 2024-06-01T00:00:00Z", MAY, (JUNE, JUNE)),
+        # No date that everybody reads in the same way, or one that has not come yet.
+        ("updated: 05/06/2024\ncreated: 05/06/2024", MAY, (MAY, MAY)),
+        ("updated: 2999-01-01\ncreated: 9999-12-31", MAY, (MAY, MAY)),
+        ("updated: 9999999-01-01", MAY, (MAY, MAY)),
+    ],
+)
+def test_a_note_is_as_old_as_its_file_says(
+    front: str,
+    file_time: datetime,
+    times: tuple[datetime, datetime],
+    importing: Importing,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.md").write_text(f"---\n{front}\n---\ntext")
+    os.utime(tmp_path / "a.md", (file_time.timestamp(), file_time.timestamp()))
+    importing.run(tmp_path)
+    note = importing.by_name("a.md")
+    assert (note.created_at, note.changed_at) == times
+    # A file that is touched, as by a synchroniser, has not changed.
+    os.utime(tmp_path / "a.md", (JUNE.timestamp(), JUNE.timestamp()))
+    assert counts(importing.run(tmp_path)) == (0, 0, 1, 0)
+    assert importing.by_name("a.md") == note
+
+
+@pytest.mark.parametrize("seconds", [2**40, 2**34])
+def test_a_file_of_the_future_is_of_now(seconds: int, importing: Importing, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\nupdated: soon\n---\ntext")
+    os.utime(tmp_path / "a.md", (seconds, seconds))
+    importing.run(tmp_path)
+    note = importing.by_name("a.md")
+    assert START < note.created_at == note.changed_at <= importing.identities.at
+    assert counts(importing.run(tmp_path)) == (0, 0, 1, 0), "also where it is read again for its flaw"
+
+
+def test_a_changed_file_is_changed_when_it_was_written(importing: Importing, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    for text, time in (("one", MAY), ("two", JUNE)):
+        path.write_text(text)
+        os.utime(path, (time.timestamp(), time.timestamp()))
+        importing.run(tmp_path)
+    note = importing.by_name("a.md")
+    assert (note.text, note.created_at, note.changed_at) == ("two", MAY, JUNE)
 
 
 def test_links_out_of_the_folder_are_followed_once(importing: Importing, tmp_path: Path) -> None:

@@ -123,9 +123,33 @@ def test_a_sender_may_call_a_file_anything(desk: Desk) -> None:
     assert [problem.path for problem in report.problems] == [".."]
 
 
-def test_two_files_of_one_name(desk: Desk) -> None:
-    report = desk.send(Sent("a.md", b"1"), Sent("a.md", b"2"))
-    assert (report.created, [problem.path for problem in report.problems]) == (1, ["a.md"])
+def test_two_files_of_one_name_are_two_notes(desk: Desk) -> None:
+    report = desk.send(Sent("a.md", b"1"), Sent("a.md", b"2"), Sent("a.md", b"1"))
+    assert report.created == 2
+    assert [(problem.path, problem.reason) for problem in report.problems] == [
+        ("a.md", "Another of the files has the same name and the same text.")
+    ]
+    report = desk.send(Sent("a.md", b"3"))
+    assert (report.created, report.updated, report.gone, report.gone_files) == (1, 0, 0, ())
+    assert desk.texts() == {"1", "2", "3"}
+    assert {note.title for note in desk.notes.notes.values()} == {"a"}
+    assert desk.send(Sent("a.md", b"2")).unchanged == 1
+
+
+def test_what_is_odd_is_told_by_the_name_that_was_sent(desk: Desk) -> None:
+    desk.send(Sent("first.md", b"the same"))
+    report = desk.send(Sent("a:b.md", b"\xff"), Sent("other.md", b"---\ntitle: first\n---\nthe same"))
+    assert [problem.path for problem in report.problems] == ["a:b.md"]
+    assert [copy.path for copy in report.copies] == ["other.md"]
+
+
+def test_a_file_of_an_archive_is_as_old_as_that_says(desk: Desk) -> None:
+    old = zipfile.ZipInfo("old.md", (2019, 5, 1, 12, 0, 0))
+    odd = zipfile.ZipInfo("odd.md", (2019, 13, 1, 12, 0, 0))
+    desk.send(Sent("vault.zip", packed([(old, "old"), (odd, "odd")])))
+    notes = {note.text: note for note in desk.notes.notes.values()}
+    assert notes["old"].changed_at.astimezone().strftime("%Y-%m-%d %H:%M") == "2019-05-01 12:00"
+    assert notes["odd"].changed_at.year > 2019
 
 
 def test_a_bomb_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from data.markdown.parser import MarkdownNoteParser
 from domain.entities.nataraj import Card
-from domain.entities.note import Note, NoteDraft, normal_tag
+from domain.entities.note import Link, Note, NoteDraft, normal_tag
 from domain.errors import InvalidRequest, NoteChanged, NoteNotFound
 from domain.usecases.notes import (
     ComposeNote,
@@ -122,6 +122,16 @@ def test_what_a_model_wrote_tags_nothing(desk: Desk) -> None:
     text = "---\ntags: [inbox]\n---\n#inbox [[Ann]]"
     note = desk.compose(NoteDraft(text=text, source="gana", origin="g1", tags=("Out",)))
     assert (note.text, note.tags, note.links, note.origin) == (text, ("out",), ("Ann",), "g1")
+
+
+@pytest.mark.parametrize("target", ["map.png", "Files/Talk.M4A", "paper.v2.pdf", "data.csv"])
+def test_no_note_is_missing_where_a_file_is_shown(target: str) -> None:
+    def link(target: str, target_id: str | None = None) -> Link:
+        return Link(source_id="a", target=target, target_id=target_id)
+
+    assert link(target).to_file
+    assert not link(target, "b").to_file, "a note may be called so"
+    assert not any(link(name).to_file for name in ("map", "png", "v1.2", "node.js", ".png.", ""))
 
 
 def test_editing_reads_tags_and_links_anew(desk: Desk) -> None:

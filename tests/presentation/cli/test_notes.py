@@ -52,13 +52,26 @@ def test_an_import_tells_which_note_says_the_same(faces: MemoryFaces, tmp_path: 
     told = uniun(faces, "notes", "import", str(tmp_path))
     assert (
         told.stdout
-        == "1 new, 0 changed, 0 as before, 1 of the new ones word for word like notes that you have\n"
+        == "1 new, 0 changed, 0 as before, 1 of the new ones word for word like a note that you have\n"
     )
     [written] = [each for each in faces.library.notes.notes.values() if each.source == "typed"]
     assert f"anna.md: Call Anna tomorrow. ({written.id[:12]}) says the same" in told.stderr
     for number in range(12):
         (tmp_path / f"{number}.md").write_text("Call Anna tomorrow.")
     assert uniun(faces, "notes", "import", str(tmp_path)).stderr.count("says the same") == 10
+
+
+def test_the_summary_counts_one_as_one(faces: MemoryFaces, tmp_path: Path) -> None:
+    for name in ("a", "b", "c", "d"):
+        (tmp_path / f"{name}.md").write_text(name)
+    uniun(faces, "notes", "import", str(tmp_path))
+    (tmp_path / "a.md").unlink()
+    uniun(faces, "notes", "rm", "b", "--yes")
+    (tmp_path / "odd.md").write_bytes(b"\xff")
+    assert uniun(faces, "notes", "import", str(tmp_path)).stdout == (
+        "1 new, 0 changed, 2 as before, 1 gone, whose note stays, 1 left out, whose note you deleted (take it with "
+        "--deleted), 1 with a problem\n"
+    )
 
 
 def test_what_came_from_a_folder_can_be_taken_back(faces: MemoryFaces, tmp_path: Path) -> None:
@@ -181,7 +194,8 @@ def test_an_editor_that_is_none(faces: MemoryFaces, monkeypatch: pytest.MonkeyPa
 
 
 def test_show(faces: MemoryFaces) -> None:
-    uniun(faces, "notes", "add", "#a [[Other]] [[None]]", "--title", "T")
+    text = "#a [[Other]] ![[map.PNG]] [[None]]"
+    uniun(faces, "notes", "add", text, "--title", "T")
     uniun(faces, "notes", "add", "back to [[T]]", "--title", "Other")
     asyncio.run(faces.library.read("id0001", "In short.", ("Sun", "warms", "Earth")))
     shown = uniun(faces, "notes", "show", "T").stdout
@@ -196,9 +210,9 @@ def test_show(faces: MemoryFaces) -> None:
         "reading: done",
     ):
         assert f"{line}\n" in shown
-    assert shown.endswith("\n\n#a [[Other]] [[None]]\n")
+    assert shown.endswith(f"\n\n{text}\n")
     assert "reading: waits to be read" in uniun(faces, "notes", "show", "Other").stdout
-    assert uniun(faces, "notes", "show", "T", "--raw").stdout == "#a [[Other]] [[None]]\n"
+    assert uniun(faces, "notes", "show", "T", "--raw").stdout == f"{text}\n"
     assert isinstance(uniun(faces, "notes", "show", "absent").exception, NoteNotFound)
 
 

@@ -49,6 +49,21 @@ def test_from_a_folder_to_a_backup(tmp_path: Path) -> None:
     assert uniun(tmp_path, "backup", str(tmp_path / "copy.db"))[0] == 2
 
 
+def test_a_watch_tells_of_a_file_that_was_deleted_once(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for name in ("a", "b"):
+        (vault / f"{name}.md").write_text(name)
+    process = program(tmp_path, "notes", "import", str(vault), "--watch")
+    assert process.stderr is not None
+    assert "Ctrl-C ends it" in process.stderr.readline()
+    for name in ("a", "b"):
+        (vault / f"{name}.md").unlink()
+        assert process.stderr.readline() == f"uniun: {vault / name}.md is gone; its note stays.\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=LIMIT_S) == ("2 new, 0 changed, 0 as before\n", "")
+
+
 def test_ctrl_c_ends_a_watch_and_is_no_failure(tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
