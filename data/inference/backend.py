@@ -69,8 +69,9 @@ class Backend(Protocol):
     vocabulary: Vocabulary
     context_tokens: int
     slots: int
-    chunk_tokens: int
-    """The most that one evaluation takes."""
+    least_chunk: int
+    most_chunk: int
+    """Tokens of a prefill chunk. One evaluation takes less than both together."""
     interruptible: bool
     """Whether `interrupt` does anything."""
 

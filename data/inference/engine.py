@@ -127,7 +127,7 @@ def _open(backend: str, path: Path, options: EngineOptions, clock: Clock) -> Bac
     if backend == "llama.cpp":
         from data.inference.llama_backend import LlamaBackend
 
-        return LlamaBackend(path, options)
+        return LlamaBackend(path, options, clock)
     if backend == "mlx":
         from data.inference.mlx_backend import MlxBackend
 

@@ -31,7 +31,7 @@ class MlxBackend:
     """
 
     name = "mlx"
-    chunk_tokens = 512
+    least_chunk, most_chunk = 8, 512
     interruptible = False
     slots = _SLOTS
 

@@ -41,7 +41,9 @@ class TokenLoop:
         self._clock = clock
         self._kv = KvCache(backend, options.kv_budget_bytes)
         self._chunks = ChunkSizer(
-            options.interruptible_chunk_s if backend.interruptible else options.chunk_s, backend.chunk_tokens
+            options.interruptible_chunk_s if backend.interruptible else options.chunk_s,
+            backend.least_chunk,
+            backend.most_chunk,
         )
         self._template = ChatTemplate(backend.vocabulary, clock)
         self._grammars = Grammars(backend.vocabulary)
@@ -117,9 +119,13 @@ class TokenLoop:
         self._backend.close()
 
     def _step(self, sequence: Sequence, slot: Slot) -> tuple[int | None, str]:
-        """Up to the next boundary: a prefill chunk, or a token."""
-        missing = len(sequence.tokens) - len(slot.tokens)
-        if missing == 1:
+        """Up to the next boundary: a prefill chunk, or a token.
+
+        The prompt is read in the same chunks whether tokens of the answer follow it or not.
+        """
+        held, prompt = len(slot.tokens), sequence.prompt_tokens - 1
+        missing = (prompt if held < prompt else len(sequence.tokens) - 1) - held
+        if missing == 0:
             self._kv.evaluate(slot, sequence.tokens[-1:], want_logits=True)
             token = sequence.choose(self._backend)
             before = sequence.done
@@ -128,8 +134,7 @@ class TokenLoop:
                 check_logits(self._backend)
             return (token if sequence.done > before else None), text
         start = self._clock.monotonic()
-        held = len(slot.tokens)
-        chunk = sequence.tokens[held : held + self._chunks.size(missing - 1)]
+        chunk = sequence.tokens[held : held + self._chunks.size(missing)]
         self._kv.evaluate(slot, chunk, want_logits=False)
         self._chunks.learn(len(chunk), self._clock.monotonic() - start)
         return None, ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from data.inference.process import ENVIRONMENT
+from data.inference.barriers import ENVIRONMENT
 from domain.errors import EngineError
 from tests.bench import llama_server, openai_servers
 from tests.bench.figures import Figure, Report, at_most, median, percentile, spread

@@ -27,6 +27,7 @@ from domain.usecases.retrieval import RetrieveContextUseCase
 from domain.usecases.search import SearchNotesUseCase
 from tests.bench.figures import Figure, Report, at_least, at_most, percentile, spread
 from tests.bench.setting import Setting
+from tests.memory.ganas import MemoryGanas
 from tests.vaults import make_vault
 
 SIZES, QUICK_SIZES = (500, 5_000, 50_000), (20, 40, 80)
@@ -96,7 +97,9 @@ async def _measure(setting: Setting, size: int) -> _Library:
                     await vectors.store(note_id, content_hash, await embedder.embed(text))
             await _fill_graph(database, await notes.note_ids(None))
             search = SearchNotesUseCase(notes, vectors, embedder)
-            retrieve = RetrieveContextUseCase(embedder, vectors, notes, SqlKnowledgeRepository(database))
+            retrieve = RetrieveContextUseCase(
+                embedder, vectors, notes, SqlKnowledgeRepository(database), MemoryGanas()
+            )
             chance = random.Random(1)
             for _ in range(setting.count(QUESTIONS)):
                 question = " ".join(chance.sample(WORDS, 2))

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from data.clock import SystemClock
+from data.inference.barriers import ENVIRONMENT
 from data.inference.llama_backend import LlamaBackend
 from data.inference.options import EngineOptions
-from data.inference.process import ENVIRONMENT
 from data.inference.token_loop import TokenLoop
 from domain.entities.llm import Sampling
 from domain.errors import EngineError
@@ -74,7 +74,7 @@ def _serve(gguf: Path, threads: int) -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     options, clock = EngineOptions(threads=threads), SystemClock()
-    loop = TokenLoop(LlamaBackend(gguf, options), options, clock)
+    loop = TokenLoop(LlamaBackend(gguf, options, clock), options, clock)
     for line in sys.stdin:
         number, prompt, tokens = json.loads(line)
         times: list[float] = []

@@ -16,7 +16,7 @@ class Ledger:
 
     name = "ledger"
     context_tokens = 1000
-    chunk_tokens = 512
+    least_chunk, most_chunk = 8, 512
     interruptible = True
 
     def __init__(self, slots: int = 4, *, trims: bool = True) -> None:

@@ -37,7 +37,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def backend(path: Path) -> Iterator[LlamaBackend]:
-    opened = LlamaBackend(path, EngineOptions(threads=1))
+    opened = LlamaBackend(path, EngineOptions(threads=1), SystemClock())
     yield opened
     opened.close()
 

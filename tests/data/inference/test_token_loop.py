@@ -41,7 +41,7 @@ class Bytes:
     name = "bytes"
     context_tokens = CONTEXT
     slots = 3
-    chunk_tokens = 512
+    least_chunk, most_chunk = 8, 512
     interruptible = True
 
     def __init__(self) -> None:
@@ -49,6 +49,7 @@ class Bytes:
         self.interrupted = False
         self.before_evaluation: Callable[[], None] = lambda: None
         self.held: dict[int, int] = {}
+        self.evaluated: list[int] = []
         self.row = np.zeros(258, np.float32)
         self.encoded = 0
         self.stuck = False
@@ -81,6 +82,7 @@ class Bytes:
         if self.interrupted:
             raise Interrupted
         self.held[sequence] = position + len(tokens)
+        self.evaluated.append(len(tokens))
         if not self.stuck:
             self.row[:] = 0
             self.row[ord("b" if tokens[-1] == ord("a") else "a")] = 1
@@ -306,3 +308,21 @@ def test_an_interruption_that_nobody_asked_for_costs_time_only(play: Play) -> No
 
     play.backend.before_evaluation = interrupt
     assert play.run(job())["done"]["text"] == "ababab"
+
+
+@pytest.mark.parametrize("produced", [0, 1, 2, 9, 30])
+def test_a_lost_prompt_is_read_again_in_chunks_of_its_own(produced: int) -> None:
+    """What follows the prompt must not change the kind of its chunks, and with it the last bits of its state."""
+    backend = Bytes()
+    loop = TokenLoop(backend, EngineOptions(), SystemClock())
+    answer = [ord("ab"[at % 2]) for at in range(produced)]
+    told: list[tuple[int, int]] = []
+    loop.run(
+        job(prompt="hello world!", max_tokens=produced + 1),
+        answer,
+        lambda prefilled, prompt, done, token, text: told.append((prefilled, done)),
+        lambda: False,
+    )
+    assert backend.evaluated[0] == 11  # all but the last of the prompt, which belongs to the next step
+    assert sum(backend.evaluated[1:]) == produced + 1
+    assert told[-1] == (12, produced + 1)
