@@ -130,10 +130,13 @@ class BackgroundProcess:
         now = self._clock.now()
         before, self._ticked_at = self._ticked_at, now
         longest = ASLEEP + timedelta(seconds=self._settings.background_interval_s)
-        if before is None or not timedelta(0) <= now - before <= longest:
+        slept = before is None or not timedelta(0) <= now - before <= longest
+        if slept:
             self._awake_since = now
         if self._presence.app_is_open():
             return None
+        if slept:
+            await self._calendar.mend()
         fire = await self._take()
         if fire is None:
             return None

@@ -119,7 +119,7 @@ class SqlConversationRepository:
             rows = (
                 select(MessageRow)
                 .where(MessageRow.conversation_id == conversation_id)
-                .order_by(col(MessageRow.created_at), col(MessageRow.number))
+                .order_by(col(MessageRow.number))  # clocks are set back
             )
             return tuple(map(_message, session.exec(rows)))
 

@@ -168,7 +168,7 @@ class SqlGanaRepository:
             rows = (
                 select(GanaRunRow)
                 .where(*of_gana)
-                .order_by(col(GanaRunRow.started_at).desc(), col(GanaRunRow.number).desc())
+                .order_by(col(GanaRunRow.number).desc())  # clocks are set back
                 .limit(limit)
             )
             return tuple(map(_run, session.exec(rows)))

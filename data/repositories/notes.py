@@ -247,15 +247,19 @@ class SqlNoteRepository:
         tag: str | None,
         manas_id: str | None,
         limit: int,
-        later_than: datetime | None = None,
+        changed: tuple[datetime, datetime] | None = None,
     ) -> tuple[NoteArrival, ...]:
         def read(session: Session) -> tuple[NoteArrival, ...]:
             new = arrivals(after, tag=tag, manas_id=manas_id)
-            later = [col(NoteRow.changed_at) > later_than] if later_than is not None else []
+            when = (
+                ()
+                if changed is None
+                else (changed[0] < col(NoteRow.changed_at), col(NoteRow.changed_at) <= changed[1])
+            )
             rows = session.exec(
                 select(NoteRow, new.c.number)
                 .join(new, new.c.note_id == col(NoteRow.id))
-                .where(NoteRow.source != "gana", *later, *within(tag, manas_id))
+                .where(NoteRow.source != "gana", *when, *within(tag, manas_id))
                 .order_by(new.c.number)
                 .limit(limit)
             )

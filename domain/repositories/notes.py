@@ -109,10 +109,10 @@ class NoteRepository(Protocol):
         tag: str | None,
         manas_id: str | None,
         limit: int,
-        later_than: datetime | None = None,
+        changed: tuple[datetime, datetime] | None = None,
     ) -> tuple[NoteArrival, ...]:
         """Notes of a tag or a Manas that first got the tag, or first came into the Manas, after an arrival, and that were
-        changed after a time; in the order of arrival, each once; never notes that a Gana wrote. Neither an edit of a note
+        changed after one time and until another; in the order of arrival, each once; never notes that a Gana wrote. Neither an edit of a note
         nor its coming back is an arrival."""
         ...
 

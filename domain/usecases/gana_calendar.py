@@ -18,7 +18,7 @@ CATCH_UP_RUNS = 24
 GRACE = timedelta(minutes=1)
 """A due time so shortly before the program could see it was not missed."""
 CLOCK_WAS_WRONG = timedelta(hours=25)
-"""A clock that is set back by less is lived through: nothing fires twice, and a tick comes a little later."""
+"""Where wall times are given, a clock that is set back by less is lived through: none of them comes twice."""
 REACT_AGAIN = timedelta(minutes=10)
 """After a reaction that failed, unless there is still newer input. One that was killed or gave way comes again within
 seconds, and is given three times as long each further time."""
@@ -105,7 +105,7 @@ class GanaCalendar:
         return min((time for time in times if time > now), default=None)
 
     async def mend(self) -> int:
-        """Brings back what a clock that was wrong by more than a day has left in the future; returns of how many Ganas."""
+        """Brings back what a clock that was wrong has left in the future; returns of how many Ganas."""
         now = self._identities.now()
         mended = 0
         for gana in await self._ganas.all():
@@ -114,11 +114,14 @@ class GanaCalendar:
             following = self._due_times.next_after(gana.draft, now)
             if gana.due_at is None or following is None or gana.due_at <= following:
                 continue
-            runs = await self._ganas.runs(gana.id, limit=1)
-            if max([gana.created_at, *(run.started_at for run in runs)]) > now + CLOCK_WAS_WRONG:
+            if gana.draft.interval_minutes is not None or await self._was_ahead(gana, now + CLOCK_WAS_WRONG):
                 await self._ganas.put(gana.model_copy(update={"due_at": following}))
                 mended += 1
         return mended
+
+    async def _was_ahead(self, gana: Gana, moment: datetime) -> bool:
+        runs = await self._ganas.runs(gana.id, limit=RUNS_PER_GANA)
+        return max([gana.created_at, *(run.started_at for run in runs)]) > moment
 
     def _fires(self, gana: Gana, now: datetime, limit: int) -> tuple[datetime, ...]:
         if gana.due_at is None:
@@ -138,7 +141,7 @@ class GanaCalendar:
             tag=gana.draft.input_tag,
             manas_id=gana.draft.input_manas_id,
             limit=1,
-            later_than=failed,
+            changed=(failed, now) if failed is not None else None,  # and not before the clock was set back
         )
         return bool(unread)
 

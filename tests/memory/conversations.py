@@ -64,8 +64,7 @@ class MemoryConversations:
 
     async def messages(self, conversation_id: str) -> tuple[ChatMessage, ...]:
         self._known(conversation_id)
-        mine = [m for m in self._messages.values() if m.conversation_id == conversation_id]
-        return tuple(sorted(mine, key=lambda m: m.created_at))
+        return tuple(m for m in self._messages.values() if m.conversation_id == conversation_id)
 
     async def version(self, conversation_id: str) -> str:
         return repr((self._known(conversation_id), await self.messages(conversation_id)))

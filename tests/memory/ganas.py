@@ -116,14 +116,13 @@ class MemoryGanas:
         return True
 
     async def put_run(self, run: GanaRun) -> None:
-        self._runs.pop(run.id, None)
         self._runs[run.id] = run
         own = [each.id for each in self._runs.values() if each.gana_id == run.gana_id]
         for old in own[:-RUNS_PER_GANA] + list(self._runs)[:-RUNS_IN_ALL]:
             self._runs.pop(old, None)
 
     async def runs(self, gana_id: str | None = None, *, limit: int = 100) -> tuple[GanaRun, ...]:
-        newest = sorted(self._runs.values(), key=lambda run: run.started_at, reverse=True)
+        newest = reversed(self._runs.values())
         return tuple(run for run in newest if gana_id in (None, run.gana_id))[:limit]
 
     async def settle_running(self, now: datetime, *, by: str) -> int:

@@ -165,7 +165,7 @@ class MemoryNotes:
         tag: str | None,
         manas_id: str | None,
         limit: int,
-        later_than: datetime | None = None,
+        changed: tuple[datetime, datetime] | None = None,
     ) -> tuple[NoteArrival, ...]:
         first: dict[str, int] = {}
         for (note_id, place), number in self.arrivals.items():
@@ -174,7 +174,7 @@ class MemoryNotes:
         new = [
             NoteArrival(number=first[note.id], note=note)
             for note in self._chosen(tag, manas_id)
-            if note.source != "gana" and (later_than is None or note.changed_at > later_than)
+            if note.source != "gana" and (changed is None or changed[0] < note.changed_at <= changed[1])
         ]
         unread = [arrival for arrival in new if arrival.number > (after or 0)]
         return tuple(sorted(unread, key=lambda arrival: arrival.number)[:limit])

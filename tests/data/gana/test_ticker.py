@@ -216,6 +216,35 @@ def test_a_clock_that_is_set_back_fires_nothing_twice(hours: int) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("hours", [1, 8, 24, 100])
+def test_a_clock_that_is_set_back_does_not_stop_what_runs_every_hour(hours: int) -> None:
+    async def scenario() -> None:
+        world = World(berlin(1, 5, 7, 55))
+        await world.scheduled("g", interval_minutes=60)
+        await world.pass_time(berlin(1, 5, 9, 30))
+        before = len(await world.fired())
+        world.clock.jump(hours=-hours)
+        start = world.clock.now()
+        await world.pass_time(start + timedelta(hours=3, minutes=30))
+        after = [run.due_at - start for run in (await world.fired())[before:] if run.due_at is not None]
+        assert after == [timedelta(hours=hour) for hour in (1, 2, 3)]
+
+    asyncio.run(scenario())
+
+
+def test_a_reaction_that_fails_is_not_repeated_at_once_though_the_clock_was_set_back() -> None:
+    async def scenario() -> None:
+        world = World(berlin(1, 5, 12), ScriptedCoordinator(*[[EngineError("It fell over.")]] * 99))
+        await world.scheduled("g", input_tag="inbox", reactive=True)
+        await world.note("Bread rose.", "inbox")
+        await world.look()
+        world.clock.jump(hours=-8)
+        await world.pass_time(world.clock.now() + timedelta(minutes=9), step_s=5)
+        assert len(world.coordinator.requests) == 2
+
+    asyncio.run(scenario())
+
+
 def test_a_clock_that_was_a_year_ahead_loses_no_year() -> None:
     async def scenario() -> None:
         world = World(berlin(1, 5, 7, 55))
