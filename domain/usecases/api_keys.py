@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from math import ceil
 
 from pydantic import ValidationError
 
@@ -128,11 +129,13 @@ class IdentifyClientUseCase:
         left, at = self._allowances.get(key.id, (float(key.per_minute), now))
         passed = max(timedelta(0), now - at) / timedelta(minutes=1)
         left = min(float(key.per_minute), left + passed * key.per_minute)
-        if left < 1:
+        # The sixth decimal is below the clock's microseconds: noise must neither refuse nor cost a second more.
+        wait_s = round((1 - left) * 60 / key.per_minute, 6)
+        if wait_s > 0:
             self._allowances[key.id] = (left, now)
-            wait_s = (1 - left) * 60 / key.per_minute
             raise RateLimited(
-                f"The key {key.name} allows {key.per_minute} requests a minute. Wait {wait_s:.0f} s.", wait_s
+                f"The key {key.name} allows {key.per_minute} requests a minute. Wait {max(1, ceil(wait_s))} s.",
+                wait_s,
             )
         if len(self._allowances) >= MAX_KEYS:
             self._allowances.clear()

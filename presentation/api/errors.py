@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -62,7 +63,7 @@ def error_detail(error: Exception) -> tuple[int, ApiErrorDetail, dict[str, str]]
     if isinstance(error, e.UniunError):
         status, code = _entry(error)
         if isinstance(error, e.RateLimited):
-            headers["Retry-After"] = str(max(1, round(error.retry_after_s + 0.5)))
+            headers["Retry-After"] = str(max(1, ceil(error.retry_after_s)))
         elif status == 503:
             headers["Retry-After"] = str(RETRY_AFTER_S)
         elif status == 408:

@@ -17,6 +17,7 @@ from domain.usecases.api_keys import (
     RevokeApiKeyUseCase,
     key_hash,
 )
+from presentation.api.errors import error_detail
 from tests.fakes import MemoryStore, ScriptedCoordinator
 from tests.memory.api_keys import MemoryApiKeys
 from tests.memory.identity import CountingIdentities
@@ -122,6 +123,28 @@ def test_a_key_is_made_presented_and_revoked() -> None:
         assert not await identify.fits(text)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("per_minute", [*range(1, 130), 777, 6_000])
+def test_a_key_may_be_used_again_after_the_seconds_that_are_told(per_minute: int) -> None:
+    identities = CountingIdentities()
+    identities.step = timedelta(0)
+    identify = IdentifyClientUseCase(MemoryApiKeys(), identities)
+    client = ApiClient(key=KEY.model_copy(update={"per_minute": per_minute}))
+
+    def spend_all() -> None:
+        for _ in range(per_minute + 1):
+            identify.spend(client)
+
+    for _ in range(5):
+        with pytest.raises(RateLimited) as limited:
+            spend_all()
+        _, _, headers = error_detail(limited.value)
+        told_s = int(headers["Retry-After"])
+        assert f"Wait {told_s} s." in str(limited.value)
+        assert limited.value.retry_after_s <= told_s < limited.value.retry_after_s + 1
+        identities.at += timedelta(seconds=told_s)
+        identify.spend(client)
 
 
 def test_a_key_is_held_to_its_rate() -> None:
