@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from data.embedding.service import EmbeddingService
     from data.embedding.worker import EmbeddingWorker
     from data.presence import ServerAddress
+    from data.scheduling.devices import Devices
     from data.settings import Settings
     from domain.repositories.vectors import VectorRepository
     from domain.repositories.work_claims import WorkClaims
@@ -215,7 +216,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
 
         embedding_worker = providers.Singleton(
-            _build_embedding_worker, vector_repository, embedder, work_claims
+            _build_embedding_worker, vector_repository, embedder, work_claims, dispatcher, clock
         )
         # For who waits for the vectors: at normal priority, in this process.
         prompt_embedding_worker = providers.Factory(
@@ -303,6 +304,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             vector_repository,
             note_repository,
             knowledge_repository,
+            gana_repository,
         )
         settle_answers = providers.Factory(
             conversations.SettleInterruptedAnswersUseCase, conversation_repository
@@ -506,12 +508,14 @@ def _build_embedder(data_dir: Path, clock: Clock) -> EmbeddingService:
 
 
 def _build_embedding_worker(
-    vectors: VectorRepository, embedder: EmbeddingService, claims: WorkClaims
+    vectors: VectorRepository, embedder: EmbeddingService, claims: WorkClaims, devices: Devices, clock: Clock
 ) -> EmbeddingWorker:
     from data.embedding.backlog import BacklogEmbedder
+    from data.embedding.rest import Rest, shares_cores
     from data.embedding.worker import EmbeddingWorker
 
-    return EmbeddingWorker(vectors, BacklogEmbedder(embedder.weights, embedder.lane), claims)
+    rest = Rest(lambda: devices.somebody_waits, clock) if shares_cores() else None
+    return EmbeddingWorker(vectors, BacklogEmbedder(embedder.weights, embedder.lane), claims, rest)
 
 
 def _build_prompt_embedding_worker(

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
+from data.embedding.rest import Rest
 from domain.errors import UniunError
 from domain.repositories.embedder import Embedder
 from domain.repositories.vectors import VectorRepository
@@ -29,12 +30,15 @@ class EmbeddingWorker:
         vectors: VectorRepository,
         embedder: AbstractAsyncContextManager[Embedder],
         claims: WorkClaims,
+        rest: Rest | None = None,
     ) -> None:
         """The embedder is opened for as long as one of the two below runs. One text is embedded at a time, so that a
-        search finds a place in the lane beside a backlog."""
+        search finds a place in the lane beside a backlog. `run` keeps the rest, with no note claimed and no place in the
+        lane taken; who waits for `work_off` does not wait for it."""
         self._vectors = vectors
         self._embedder = embedder
         self._claims = claims
+        self._rest = rest
         self._bell = asyncio.Event()
         self._stored = 0
         self.error: str | None = None
@@ -66,7 +70,7 @@ class EmbeddingWorker:
         while True:
             self._bell.clear()
             try:
-                progress = await self._work_off(embedder)
+                progress = await self._work_off(embedder, rest=self._rest)
             except UniunError as error:
                 self.error = str(error)
                 await asyncio.sleep(pause)
@@ -77,18 +81,32 @@ class EmbeddingWorker:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._bell.wait(), LOOK_S)
 
-    async def _work_off(self, embedder: Embedder, tell: Callable[[], None] = lambda: None) -> bool:
+    async def _work_off(
+        self, embedder: Embedder, tell: Callable[[], None] = lambda: None, rest: Rest | None = None
+    ) -> bool:
         """What no other process is at; whether there was any."""
         before = self._stored
-        while batch := await self._vectors.waiting(BATCH):
+        while True:
+            if rest is not None:
+                await rest.over()
+            batch = await self._vectors.waiting(BATCH)
+            if not batch:
+                return self._stored > before
             for first in range(0, len(batch), CLAIMED):
-                some = batch[first : first + CLAIMED]
-                async with self._claims.hold("embed", [note_id for note_id, _, _ in some]) as ours:
-                    for waiting in some:
-                        if waiting[0] in ours:
-                            await self._embed(embedder, waiting)
-                            tell()
-        return self._stored > before
+                if first and rest is not None and rest.due():
+                    break
+                await self._embed_some(embedder, batch[first : first + CLAIMED], tell, rest)
+
+    async def _embed_some(
+        self, embedder: Embedder, some: Sequence[Waiting], tell: Callable[[], None], rest: Rest | None
+    ) -> None:
+        """One at least, so that answers with short pauses between them do not hold the backlog up for ever."""
+        async with self._claims.hold("embed", [note_id for note_id, _, _ in some]) as ours:
+            for at, waiting in enumerate(one for one in some if one[0] in ours):
+                if at and rest is not None and rest.due():
+                    return
+                await self._embed(embedder, waiting)
+                tell()
 
     async def _take_over(self, embedder: Embedder, tell: Callable[[], None]) -> None:
         """The backlog of an app may be slow at what it holds, on a busy machine. A vector that is made twice is the same;

@@ -96,6 +96,11 @@ class Devices:
             engine_restarts=here.engine_restarts,
         )
 
+    @property
+    def somebody_waits(self) -> bool:
+        """Whether what runs on the device here is waited for. What servers elsewhere run takes no core of this machine."""
+        return self._here.somebody_waits
+
     def configure(self, config: SchedulerConfig) -> None:
         """Tunes every device from now on, those to come too."""
         self._config = config

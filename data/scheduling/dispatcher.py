@@ -16,6 +16,7 @@ from data.scheduling.handle import CallerHandle
 from data.scheduling.inspection import Gauges, gauges, snapshot
 from data.scheduling.jobs import Job, JobSpec, Phase
 from data.scheduling.scheduler import InferenceScheduler
+from data.scheduling.uniun_policy import T1
 from data.scheduling.waits import Waits
 from domain.entities.llm import GenerationRequest, GenerationResult, LlmTaskKind
 from domain.entities.scheduler import JobView, SchedulerSnapshot
@@ -128,6 +129,11 @@ class Dispatcher:
     def idle(self) -> bool:
         """Whether it has nothing to do."""
         return not self._scheduler.jobs
+
+    @property
+    def somebody_waits(self) -> bool:
+        """Whether what runs is waited for: a chat, or what the user looks at or a program waits for."""
+        return any(self._scheduler.policy.tier(job) <= T1 for job in self._scheduler.on_device.values())
 
     def knows(self, caller_id: str) -> bool:
         """Whether a job of this name is live here."""

@@ -10,6 +10,7 @@ from typing import Any
 from data.database.session import Database, sqlite_url
 from data.embedding.backlog import BacklogEmbedder
 from data.embedding.queue import EmbeddingQueue
+from data.embedding.rest import Rest
 from data.embedding.weights import EmbedderWeights
 from data.embedding.worker import EmbeddingWorker
 from data.identity import RandomIdentities
@@ -40,7 +41,7 @@ async def run(setting: Setting) -> Report:
             Database(sqlite_url(Path(folder) / "flood.db")) as database,
             setting.dispatcher() as (dispatcher, _),
         ):
-            flood = _Flood(setting, database, weights)
+            flood = _Flood(setting, database, weights, Rest(lambda: dispatcher.somebody_waits, setting.clock))
             await timed(setting.clock, dispatcher, prompts.chat(model, 99_999, max_tokens=TOKENS))
             for pair in range(setting.count(10)):
                 alone.append(
@@ -82,14 +83,16 @@ def _rate(timing: Timing) -> float:
 class _Flood:
     """Notes written at a steady rate into a real database, and a real worker that embeds them."""
 
-    def __init__(self, setting: Setting, database: Database, weights: EmbedderWeights) -> None:
+    def __init__(self, setting: Setting, database: Database, weights: EmbedderWeights, rest: Rest) -> None:
         self._clock = setting.clock
         self._notes = SqlNoteRepository(database)
         identities = RandomIdentities(setting.clock)
         claims = SqlWorkClaims(database, identities)
         self._vectors = SqlVectorRepository(database, claims)
         self._compose = ComposeNote(MarkdownNoteParser(), identities)
-        self._worker = EmbeddingWorker(self._vectors, BacklogEmbedder(weights, EmbeddingQueue()), claims)
+        self._worker = EmbeddingWorker(
+            self._vectors, BacklogEmbedder(weights, EmbeddingQueue()), claims, rest
+        )
         self.saved = self.left = self.lost = 0
         self.seconds = 0.0
 

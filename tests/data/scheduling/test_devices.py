@@ -109,6 +109,18 @@ def test_remote_jobs_run_at_once_and_beside_the_one_here() -> None:
     play(story)
 
 
+def test_who_waits_for_a_server_elsewhere_waits_for_nothing_here() -> None:
+    async def story(desk: Desk) -> None:
+        handle = desk.devices.submit(request("far").model_copy(update={"kind": LlmTaskKind.CHAT}))
+        await desk.until(lambda: handle.id in (desk.far[0].tiers if desk.far else {}))
+        assert not desk.devices.somebody_waits
+        handle = desk.devices.submit(request("near").model_copy(update={"kind": LlmTaskKind.CHAT}))
+        await desk.until(lambda: desk.here.running == handle.id)
+        assert desk.devices.somebody_waits
+
+    play(story)
+
+
 def test_a_hint_of_the_surface_reaches_devices_that_come_later() -> None:
     async def story(desk: Desk) -> None:
         desk.devices.set_foreground(LlmTaskKind.GANA, "b")

@@ -108,6 +108,29 @@ async def _alone(prompt: str, kind: LlmTaskKind) -> str:
         return (await desk.dispatcher.submit(request(kind, prompt)).result()).text
 
 
+def test_it_tells_whether_somebody_waits_for_what_runs() -> None:
+    async def scene(desk: Desk) -> None:
+        assert not desk.dispatcher.somebody_waits
+        deck = desk.dispatcher.submit(request(NATARAJ, "a deck card"))
+        await desk.running(deck.id)
+        assert not desk.dispatcher.somebody_waits
+        desk.dispatcher.set_foreground(NATARAJ)
+        assert desk.dispatcher.somebody_waits
+        desk.dispatcher.set_foreground(None)
+        chat = desk.dispatcher.submit(request(CHAT, "hello there"))
+        assert not desk.dispatcher.somebody_waits, "it is the deck's turn until it stops"
+        await desk.runner.step(1)
+        await desk.running(chat.id)
+        assert desk.dispatcher.somebody_waits
+        await desk.runner.step(7)
+        await chat.result()
+        await desk.running(deck.id)
+        assert not desk.dispatcher.somebody_waits
+        deck.cancel()
+
+    play(scene)
+
+
 def test_a_chat_stops_the_deck_at_the_next_boundary_and_the_deck_resumes_without_losing_a_token() -> None:
     expected = asyncio.run(_alone("a deck card", NATARAJ))
 
