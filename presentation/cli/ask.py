@@ -120,7 +120,14 @@ def sources(answer: str, citations: Sequence[Citation]) -> str:
     if not named:
         titles = "; ".join(" ".join(one.title.split()) or "Untitled" for one in citations)
         return f"\nLooked at, not cited: {titles}\n"
-    return "\n" + "".join(f"[{one.number}] {' '.join(one.title.split())}\n" for one in named)
+    return "\n" + "".join(f"[{one.number}] {' '.join(one.title.split())}{writer(one)}\n" for one in named)
+
+
+def writer(citation: Citation) -> str:
+    """That a Gana wrote the note; empty for the user's own."""
+    if citation.written_by is None:
+        return ""
+    return f" (written by the Gana {citation.written_by})" if citation.written_by else " (written by a Gana)"
 
 
 def read_question(text: str | None) -> str:

@@ -97,7 +97,7 @@ def show(report: DemoReport, console: Console, *, beside: bool = False) -> None:
 
 def _table(runs: Sequence[DemoRun]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("", no_wrap=True)
+    table.add_column("", overflow="fold")
     for run in runs:
         table.add_column(
             run.policy, justify="right", style="bold" if run.policy == "uniun" else "", no_wrap=True

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
 from domain.entities.gana import Gana, GanaProgress, GanaRun
 from presentation.cli.openers import Controllers, Library
 from presentation.cli.progress import WaitingLine, ensure
+from presentation.cli.tables import Column, Row, print_table
 from presentation.cli.terminal import make_sure, out, printable, say, write
 from presentation.controllers.gana import GanaController
 from presentation.counting import counted
@@ -17,6 +15,7 @@ from presentation.counting import counted
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 OpenControllers = Callable[[], AbstractAsyncContextManager[Controllers]]
 _WHAT = 300
+_LISTED = (Column("name", folds=True), Column(""), Column("runs", folds=True), Column("next"))
 _MISSED = {
     "latest": "one run as soon as possible",
     "skip": "left out",
@@ -70,16 +69,18 @@ async def list_ganas(open_library: OpenLibrary) -> None:
         if not found:
             write('There is no Gana yet. Write one down with: uniun gana create NAME --task "…"\n')
             return
-        table = _table("name", "", "runs", "next")
-        for gana in found:
-            due = ganas.local(gana.due_at) if gana.due_at is not None else ""
-            table.add_row(
-                printable(gana.draft.name),
-                "on" if gana.enabled else "off",
-                printable(ganas.describe(gana)),
-                due,
+        rows = [
+            Row(
+                (
+                    printable(gana.draft.name),
+                    "on" if gana.enabled else "off",
+                    printable(ganas.describe(gana)),
+                    ganas.local(gana.due_at) if gana.due_at is not None else "",
+                )
             )
-        out().print(table)
+            for gana in found
+        ]
+        print_table(out(), _LISTED, rows, least=("next",))
 
 
 async def show(open_library: OpenLibrary, reference: str) -> None:
@@ -203,10 +204,3 @@ def _reason(run: GanaRun) -> str:
 
 def _shell(name: str) -> str:
     return name if name.isalnum() else f'"{name}"'
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

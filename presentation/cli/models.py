@@ -4,20 +4,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich import box
+from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from domain.entities.health import EngineProcess
 from domain.entities.llm import Sampling
 from domain.entities.models import InstalledModel
 from presentation.cli import progress
+from presentation.cli.tables import Column, Row, print_table
 from presentation.cli.terminal import make_sure, out, printable, size, write
 from presentation.controllers.models import ModelsController
 from presentation.counting import counted
 
-_NUMBERS = ("size", "memory", "context")
+_SHELF = (
+    Column(""),
+    Column("installed", folds=True),
+    Column("size", right=True),
+    Column("context", right=True),
+    Column("licence"),
+    Column("from", folds=True),
+)
+_ENGINES = (
+    Column("engine"),
+    Column("memory", right=True),
+    Column("since"),
+    Column("works for", folds=True),
+)
 
 
 def list_models(models: ModelsController) -> None:
@@ -25,18 +38,20 @@ def list_models(models: ModelsController) -> None:
     shelf = models.shelf()
     console = out()
     if shelf.installed:
-        table = _table("", "installed", "size", "context", "licence", "from")
-        for model in shelf.installed:
-            mark = "*" if model.name == shelf.default else ""
-            table.add_row(
-                mark,
-                printable(model.name),
-                "remote" if model.remote is not None else size(model.size_bytes),
-                str(model.context_tokens or "?"),
-                printable(model.licence),
-                printable(model.source),
+        rows = [
+            Row(
+                (
+                    "*" if model.name == shelf.default else "",
+                    printable(model.name),
+                    "remote" if model.remote is not None else size(model.size_bytes),
+                    str(model.context_tokens or "?"),
+                    printable(model.licence),
+                    printable(model.source),
+                )
             )
-        console.print(table)
+            for model in shelf.installed
+        ]
+        print_table(console, _SHELF, rows, least=("licence", "from", "context", "size"))
     else:
         console.print("No model is installed yet. The default one is fetched when it is first needed.")
     if shelf.available:
@@ -133,30 +148,34 @@ def show_processes(models: ModelsController) -> None:
     own = [process for process in processes if not process.other_folder]
     others = [process for process in processes if process.other_folder]
     if own:
-        console.print(_engines(own))
+        _print_engines(console, own)
     else:
         write("No engine of this data folder is running.\n")
     if others:
         write("\nEngines of other data folders:\n")
-        console.print(_engines(others))
+        _print_engines(console, others)
     console.print(
         "An engine holds at most one model; only the program that it works for knows which. `uniun ps` asks a running UNIUN.",
         style="dim",
     )
 
 
-def _engines(processes: Sequence[EngineProcess]) -> Table:
+def _print_engines(console: Console, processes: Sequence[EngineProcess]) -> None:
     elsewhere = any(process.other_folder for process in processes)
-    table = _table("engine", "memory", "since", "works for", *(["data folder"] if elsewhere else []))
-    for process in processes:
-        table.add_row(
-            str(process.pid),
-            size(process.memory_bytes),
-            _duration(process.running_s),
-            printable(process.parent) or f"nothing: an orphan; end it with: kill {process.pid}",
-            *([printable(process.other_folder)] if elsewhere else []),
+    columns = (*_ENGINES, *([Column("data folder", folds=True)] if elsewhere else []))
+    rows = [
+        Row(
+            (
+                str(process.pid),
+                size(process.memory_bytes),
+                _duration(process.running_s),
+                printable(process.parent) or f"nothing: an orphan; end it with: kill {process.pid}",
+                *([printable(process.other_folder)] if elsewhere else []),
+            )
         )
-    return table
+        for process in processes
+    ]
+    print_table(console, columns, rows, least=("since", "memory"))
 
 
 def _described(model: InstalledModel) -> str:
@@ -167,12 +186,3 @@ def _duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-def _table(*columns: str) -> Table:
-    """Only the last column, the one with prose or a path, may wrap."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for column in columns[:-1]:
-        table.add_column(column, justify="right" if column in _NUMBERS else "left", no_wrap=True)
-    table.add_column(columns[-1], overflow="fold")
-    return table

@@ -1,15 +1,16 @@
 """The scheduler on a terminal: `uniun ps` as a table, `uniun top` as a screen."""
 
+import textwrap
 from collections.abc import Iterator
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from domain.entities.llm import LlmTaskKind
 from domain.entities.scheduler import History, JobView, SchedulerSnapshot
 from presentation.cli.gantt import STYLES
+from presentation.cli.tables import Column, Row, print_table
 from presentation.cli.terminal import printable
 from presentation.counting import counted
 from presentation.scheduler_words import (
@@ -29,32 +30,41 @@ from presentation.scheduler_words import (
 
 SPAN_S = 600.0
 _LABEL = 15
+_NARROW = 72
 _LETTERS = {"chat": "C", "extract": "R", "nataraj": "D", "gana": "G", "api": "P", "model_switch": "="}
 _SWAP = "model_switch"
+_JOBS = (
+    Column("", right=True),
+    Column("who", folds=True),
+    Column("model", folds=True),
+    Column("rank"),
+    Column("state"),
+    Column("waited", right=True),
+    Column("starts in", right=True),
+    Column("tokens", right=True),
+)
+_MODEL = 2
+_LEAST = ("tokens", "rank", "model", "waited")
 
 
-def job_table(snapshot: SchedulerSnapshot) -> RenderableType:
+def print_jobs(console: Console, snapshot: SchedulerSnapshot) -> None:
     """Everything that runs or waits, in the order in which it would run. The model is named where there are several."""
-    jobs = [*_running(snapshot), *(job for tier in snapshot.tiers.values() for job in tier)]
-    several = len({job.model for job in jobs}) > 1
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("who", min_width=16, overflow="fold")
-    if several:
-        table.add_column("model", max_width=14, overflow="fold")
-    table.add_column("rank", max_width=16, overflow="fold")
-    table.add_column("state", max_width=11, overflow="fold")
-    for column in ("waited", "starts in", "tokens"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for job in _running(snapshot):
-        table.add_row(*_cells(job, several), style=_style(job.kind))
+    rows = [Row(_cells(job), _style(job.kind)) for job in _running(snapshot)]
     for tier, waiting in snapshot.tiers.items():
-        for job in waiting:
-            table.add_row(*_cells(job, several), style=_style(job.kind))
+        rows += [Row(_cells(job), _style(job.kind)) for job in waiting]
         hidden = snapshot.queued.get(tier, 0) - len(waiting)
         if hidden > 0:
-            table.add_row("", f"and {hidden:,} more", *([""] if several else []), tier_name(tier))
-    return table
+            rows.append(Row(("", f"and {hidden:,} more", "", tier_name(tier), "", "", "", "")))
+    models = {row.cells[_MODEL] for row in rows} - {""}
+    if len(models) < 2:
+        rows = [Row((*row.cells[:_MODEL], *row.cells[_MODEL + 1 :]), row.style) for row in rows]
+    columns = [column for column in _JOBS if column.name != "model" or len(models) > 1]
+    print_table(
+        console,
+        columns,
+        rows,
+        least=[each for each in _LEAST if any(each == column.name for column in columns)],
+    )
 
 
 def footing(snapshot: SchedulerSnapshot) -> str:
@@ -67,7 +77,7 @@ def footing(snapshot: SchedulerSnapshot) -> str:
 def screen(snapshot: SchedulerSnapshot, history: History, width: int, height: int) -> RenderableType:
     """All of it, in at most `height` lines of `width` cells."""
     decisions = max(2, min(6, height // 6))
-    fixed = [*_head(snapshot), *_strip(history, width), *_shares(snapshot, width)]
+    fixed = [*_head(snapshot, width), *_strip(history, width), *_shares(snapshot, width)]
     tail = [*_decisions(history, decisions), Text("q or Ctrl-C leaves", style="dim")]
     room = max(3, height - len(fixed) - len(tail) - 2)
     lines = [*fixed, Text(""), *_queue(snapshot, width, room), Text(""), *tail]
@@ -77,7 +87,7 @@ def screen(snapshot: SchedulerSnapshot, history: History, width: int, height: in
     return Group(*lines[:height])
 
 
-def _head(snapshot: SchedulerSnapshot) -> Iterator[Text]:
+def _head(snapshot: SchedulerSnapshot, width: int) -> Iterator[Text]:
     facts = [
         snapshot.resident or "no model in memory",
         counted(snapshot.swaps, "swap"),
@@ -104,7 +114,9 @@ def _head(snapshot: SchedulerSnapshot) -> Iterator[Text]:
         )
     if snapshot.loading is None and snapshot.running is None:
         yield Text.assemble("now".ljust(_LABEL), "nothing runs")
-    yield Text.assemble("why".ljust(_LABEL), printable(why_now(snapshot)))
+    why = textwrap.wrap(printable(why_now(snapshot)), max(20, width - _LABEL), max_lines=2, placeholder="…")
+    for label, line in zip(("why", ""), why, strict=False):
+        yield Text.assemble(label.ljust(_LABEL), line)
 
 
 def _strip(history: History, width: int) -> Iterator[Text]:
@@ -154,20 +166,23 @@ def _queue(snapshot: SchedulerSnapshot, width: int, room: int) -> Iterator[Text]
     if not snapshot.queued:
         yield Text("Nobody waits.")
         return
-    name_cells = max(16, width - 46)
-    yield Text(f"{'':>5} {'who':{name_cells}} {'rank':16} {'waited':>8} {'starts in':>10}", style="bold")
+    ranked = width >= _NARROW
+    name_cells = max(16, width - (46 if ranked else 29))
+
+    def line(place: object, who: str, rank: str, waited: str, starts: str) -> str:
+        rank = f"{rank[:16]:16} " if ranked else ""
+        return f"{place:>5} {_cropped(who, name_cells)} {rank}{waited:>8} {starts:>10}"
+
+    yield Text(line("", "who", "rank", "waited", "starts in"), style="bold")
     shown = 0
     for jobs in snapshot.tiers.values():
         for job in jobs:
             if shown == room - 2:
                 break
             shown += 1
-            name = f"{kind_name(job.kind)} {short_flow(job.flow)}"[:name_cells]
-            yield Text(
-                f"{job.position:>5} {printable(name):{name_cells}} {tier_name(job.tier)[:16]:16} "
-                f"{seconds(job.waited_s):>8} {start_words(job):>10}",
-                style=_style(job.kind),
-            )
+            name = printable(f"{kind_name(job.kind)} {short_flow(job.flow)}")
+            cells = (name, tier_name(job.tier), seconds(job.waited_s), start_words(job))
+            yield Text(line(job.position, *cells), style=_style(job.kind))
     if (more := sum(snapshot.queued.values()) - shown) > 0:
         yield Text(f"{'':>5} and {more:,} more", style="dim")
 
@@ -182,19 +197,23 @@ def _running(snapshot: SchedulerSnapshot) -> list[JobView]:
     return [job for job in (snapshot.running, *snapshot.also_running) if job is not None]
 
 
-def _cells(job: JobView, several: bool) -> tuple[str, ...]:
+def _cells(job: JobView) -> tuple[str, ...]:
     name = printable(f"{kind_name(job.kind)} {short_flow(job.flow)}")
     on_device = job.state in ("running", "stopping")
     waited = "" if on_device else seconds(job.waited_s)
     starts = "" if on_device else start_words(job)
     tokens = str(job.tokens_done) if job.tokens_done or on_device else ""
     place = "" if on_device else str(job.position)
-    model = (printable(job.model),) if several else ()
-    return (place, name, *model, tier_name(job.tier), state_name(job), waited, starts, tokens)
+    return (place, name, printable(job.model), tier_name(job.tier), state_name(job), waited, starts, tokens)
 
 
 def _style(kind: LlmTaskKind) -> str:
     return STYLES.get(kind.value, "")
+
+
+def _cropped(text: str, cells: int) -> str:
+    """So wide, whatever the script; three points where something is missing."""
+    return set_cell_size(text if cell_len(text) <= cells else f"{set_cell_size(text, cells - 1)}…", cells)
 
 
 def _bar(part: float, cells: int) -> str:

@@ -1,17 +1,16 @@
 """`uniun simulate`: a scenario's trace as lines of JSON, as a timeline with a summary, or as a chart."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from domain.entities.simulation import SimulationReport
 from domain.errors import ScenarioError
 from domain.usecases.scheduler import SimulateUseCase
 from presentation.cli.gantt import STYLES, gantt_rows
+from presentation.cli.tables import Column, Row, build_table, fits
 from presentation.cli.terminal import out, printable, read_piped
 from presentation.counting import counted
 
@@ -20,12 +19,19 @@ INPUT_LIMIT = 50_000_000
 TIMELINE_LIMIT = 500
 """Events shown to a reader; `--json` prints all."""
 FLOW_LIMIT = 30
-NARROW = 60
-"""Columns; below, a table's cells would be cut to a few letters a line."""
-_WIDE = 100
-"""Enough for every quantile."""
+_FIRSTS = ("p50", "p95", "p99", "max")
+_TIMELINE = (
+    Column("t", right=True),
+    Column("event"),
+    Column("job"),
+    Column("who"),
+    Column("tier"),
+    Column("what", folds=True),
+)
 
 Record = Mapping[str, object]
+Figures = tuple[tuple[str, ...], list[Row]]
+"""Names of columns, and rows; what they are of stands first."""
 
 
 def simulate(run: SimulateUseCase, file: str, *, as_json: bool, gantt: bool) -> None:
@@ -58,22 +64,20 @@ def _read(file: str) -> str:
 
 def _show(report: SimulationReport, console: Console) -> None:
     *events, summary = report.trace
-    narrow = console.width < NARROW
-    if narrow:
-        for event in events[:TIMELINE_LIMIT]:
-            console.print(" ".join(filter(None, _event_cells(event))), style=_style(event.get("kind")))
+    shown = [Row(_event_cells(event), _style(event.get("kind"))) for event in events[:TIMELINE_LIMIT]]
+    if fits(console, timeline := build_table(_TIMELINE, shown)):
+        console.print(timeline)
     else:
-        console.print(_timeline(events[:TIMELINE_LIMIT]))
+        for row in shown:
+            console.print(" ".join(filter(None, row.cells)), style=row.style)
     if len(events) > TIMELINE_LIMIT:
         console.print(
             f"… and {len(events) - TIMELINE_LIMIT} more events; --json prints them all.", style="dim"
         )
     kinds = _mapping(summary.get("kinds"))
-    for table in (_ends(kinds), _times(kinds, console.width)) if kinds else ():
-        if narrow:
-            _print_rows(console, table)
-        else:
-            console.print(table)
+    if kinds:
+        _print_figures(console, _ends(kinds))
+        _print_figures(console, _times(kinds, _FIRSTS), _times(kinds, ("p50", "p95", "max")))
     flows = _mapping(summary.get("flows"))
     if len(flows) <= FLOW_LIMIT:
         for flow, service in flows.items():
@@ -83,13 +87,6 @@ def _show(report: SimulationReport, console: Console) -> None:
         f"{_counted(summary.get('preemptions'), 'preemption')} · "
         f"busy {_cell(summary.get('busy_s'))} s · idle {_cell(summary.get('idle_s'))} s"
     )
-
-
-def _timeline(events: Iterable[Record]) -> Table:
-    table = _table("t", "event", "job", "who", "tier", "what", left=("event", "job", "who", "what"))
-    for event in events:
-        table.add_row(*_event_cells(event), style=_style(event.get("kind")))
-    return table
 
 
 def _event_cells(event: Record) -> tuple[str, ...]:
@@ -104,12 +101,17 @@ def _style(kind: object) -> str:
     return STYLES.get(str(kind), "")
 
 
-def _print_rows(console: Console, table: Table) -> None:
-    """A table for a narrow terminal: a paragraph a row, each figure with its name."""
-    columns = [list(column.cells) for column in table.columns]
-    for row, style in zip(zip(*columns, strict=True), table.rows, strict=True):
-        figures = (f"{column.header} {cell}" for column, cell in zip(table.columns[1:], row[1:], strict=True))
-        console.print(f"{row[0]}: {', '.join(figures)}", style=style.style)
+def _print_figures(console: Console, *figures: Figures) -> None:
+    """The first table that fits; else a paragraph a row, each figure with its name."""
+    for names, rows in figures:
+        columns = [Column(name, right=at > 0, folds=True) for at, name in enumerate(names)]
+        if fits(console, table := build_table(columns, rows)):
+            console.print(table)
+            return
+    names, rows = figures[0]
+    for row in rows:
+        told = (f"{name} {cell}" for name, cell in zip(names[1:], row.cells[1:], strict=True))
+        console.print(f"{row.cells[0]}: {', '.join(told)}", style=row.style)
 
 
 def _what(event: Record) -> str:
@@ -133,32 +135,24 @@ def _what(event: Record) -> str:
     )
 
 
-def _ends(kinds: Record) -> Table:
+def _ends(kinds: Record) -> Figures:
     """How many jobs of each kind there were, how they ended, and the device seconds they used."""
     names = ("count", "finished", "cancelled", "failed", "rejected", "service_s")
-    table = _table("kind", *names[:-1], "service s")
-    for kind, figures in kinds.items():
-        table.add_row(kind, *(_cell(_mapping(figures).get(name)) for name in names), style=_style(kind))
-    return table
+    rows = [
+        Row((kind, *(_cell(_mapping(figures).get(name)) for name in names)), _style(kind))
+        for kind, figures in kinds.items()
+    ]
+    return ("kind", *names[:-1], "service s"), rows
 
 
-def _times(kinds: Record, width: int) -> Table:
+def _times(kinds: Record, waits: Sequence[str]) -> Figures:
     """Seconds from submission to the first dispatch and to the first token."""
-    firsts = ("p50", "p95", "p99", "max")
-    waits = firsts if width < NARROW or width >= _WIDE else ("p50", "p95", "max")
-    table = _table("kind", *(f"wait {q}" for q in waits), *(f"first {q}" for q in firsts))
+    rows = []
     for kind, figures in kinds.items():
         wait, first = (_mapping(_mapping(figures).get(name)) for name in ("wait_s", "first_token_s"))
-        cells = [*(wait.get(q) for q in waits), *(first.get(q) for q in firsts)]
-        table.add_row(kind, *map(_cell, cells), style=_style(kind))
-    return table
-
-
-def _table(*columns: str, left: tuple[str, ...] = ("kind",)) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="left" if column in left else "right", overflow="fold")
-    return table
+        cells = [*(wait.get(q) for q in waits), *(first.get(q) for q in _FIRSTS)]
+        rows.append(Row((kind, *map(_cell, cells)), _style(kind)))
+    return ("kind", *(f"wait {q}" for q in waits), *(f"first {q}" for q in _FIRSTS)), rows
 
 
 def _mapping(value: object) -> Record:

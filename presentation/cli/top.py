@@ -14,7 +14,7 @@ from rich.live import Live
 from domain.errors import NoServer, UniunError
 from domain.reading_words import overview_words
 from presentation.cli.openers import Library
-from presentation.cli.scheduler_view import footing, job_table, screen
+from presentation.cli.scheduler_view import footing, print_jobs, screen
 from presentation.cli.terminal import out, printable
 from presentation.controllers.scheduler import SchedulerController
 from presentation.flow_names import FlowNames, flows_of
@@ -55,7 +55,7 @@ async def ps(
         memory = loading_words(snapshot) or f"{snapshot.resident or 'No model'} is in memory"
         console.print(printable(f"Nothing runs, and nobody waits. {memory}."))
     else:
-        console.print(job_table(snapshot))
+        print_jobs(console, snapshot)
         console.print(printable(footing(snapshot)), style="dim", soft_wrap=True)
     if open_library is not None and (reading := await _reading(open_library)):
         console.print(printable(f"{reading}."), soft_wrap=True)

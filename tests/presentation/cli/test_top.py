@@ -254,7 +254,8 @@ def test_the_screen_fits(width: int, height: int, snapshot: SchedulerSnapshot) -
     assert "at most 60% while others wait" in text
     if snapshot.queued:
         assert "more" in text or sum(snapshot.queued.values()) <= 3
-        assert "Fair turns" in text
+        assert ("Fair turns" in text) == (width >= 72)
+        assert "Gana g1-flow " in text
     else:
         assert "Nobody waits." in text
     if height >= 24:
