@@ -61,24 +61,23 @@ class FlowNames:
 
     def history(self, history: History) -> History:
         """With names for ids."""
-        runs = tuple(run.model_copy(update={"flow": self._name(run.kind, run.flow)}) for run in history.runs)
+        runs = tuple(run.model_copy(update={"flow": self.name(run.kind, run.flow)}) for run in history.runs)
         decisions = tuple(
-            one.model_copy(
-                update={"flow": self._name(one.kind, one.flow), "reason": self._reason(one.reason)}
-            )
+            one.model_copy(update={"flow": self.name(one.kind, one.flow), "reason": self._reason(one.reason)})
             for one in history.decisions
         )
         return history.model_copy(update={"runs": runs, "decisions": decisions})
 
-    def _name(self, kind: LlmTaskKind, flow: str) -> str:
+    def name(self, kind: LlmTaskKind, flow: str) -> str:
+        """The id itself as long as nothing else is known."""
         return self._names.get((kind, flow), flow)
 
     def _job(self, job: JobView) -> JobView:
-        return job.model_copy(update={"flow": self._name(job.kind, job.flow)})
+        return job.model_copy(update={"flow": self.name(job.kind, job.flow)})
 
     def _key(self, key: str) -> str:
         kind, _, flow = key.partition("/")
-        return f"{kind}/{self._name(LlmTaskKind(kind), flow)}"
+        return f"{kind}/{self.name(LlmTaskKind(kind), flow)}"
 
     def _reason(self, reason: str) -> str:
         """Reasons of the fair pool name the other flow."""

@@ -17,6 +17,8 @@ class Citation(Entity):
     number: int
     note_id: str
     title: str
+    written_by: str | None = None
+    """The name that the Gana which wrote the note had then; empty for one that was gone, none for the user's own notes."""
 
 
 class Draft(Entity):

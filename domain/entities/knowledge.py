@@ -109,6 +109,8 @@ class Passage(Entity):
     title: str
     text: str
     score: float
+    written_by: str | None = None
+    """The name of the Gana that wrote the note; empty for one that is gone, none for a note of the user's own."""
 
 
 class RetrievedContext(Entity):

@@ -29,6 +29,7 @@ from domain.repositories.notes import NoteRepository
 from domain.repositories.scheduler_coordinator import JobHandle
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, ReadAheadUseCase, SendChatStreamUseCase
 from domain.usecases.passages import keywords
+from domain.usecases.repetition import goes_in_circles
 from domain.usecases.retrieval import RetrieveContextUseCase, context_budget
 from domain.usecases.text_budget import cut_middle
 from domain.usecases.thinking import ThinkingFold
@@ -40,6 +41,7 @@ _LONGEST_KEEP_PERIOD = timedelta(minutes=1)
 VARIED = Sampling(temperature=0.7, top_p=0.95)
 """For a retry: the likeliest tokens would be the same answer again."""
 _FEW_WORDS = 3
+_CIRCLES = "It went on repeating itself. Answer again, ask differently, or use a larger model."
 _CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 
 
@@ -195,6 +197,9 @@ class Answer:
                 yield ThinkingDelta(text=thought)
             if said:
                 yield TextDelta(text=said, tokens=event.tokens)
+                if goes_in_circles(self._fold.answer):
+                    self._cut = _CIRCLES
+                    return  # its job ends with the answer
             now = self._by.identities.now()
             if not timedelta(0) <= now - kept_at < period:  # the wall clock may also have been set back
                 kept_at = now
@@ -350,7 +355,7 @@ def citations_of(context: RetrievedContext | None) -> tuple[Citation, ...]:
     if context is None:
         return ()
     return tuple(
-        Citation(number=number, note_id=passage.note_id, title=passage.title)
+        Citation(number=number, note_id=passage.note_id, title=passage.title, written_by=passage.written_by)
         for number, passage in enumerate(context.citations, start=1)
     )
 

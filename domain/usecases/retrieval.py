@@ -6,6 +6,7 @@ from domain.entities.knowledge import Passage, Relation, RetrievedContext
 from domain.entities.note import Note
 from domain.errors import ModelError, QueueFull
 from domain.repositories.embedder import Embedder
+from domain.repositories.ganas import GanaRepository
 from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.notes import NoteRepository
 from domain.repositories.vectors import VectorRepository
@@ -48,11 +49,13 @@ class RetrieveContextUseCase:
         vectors: VectorRepository,
         notes: NoteRepository,
         knowledge: KnowledgeRepository,
+        ganas: GanaRepository,
     ) -> None:
         self._embedder = embedder
         self._vectors = vectors
         self._notes = notes
         self._knowledge = knowledge
+        self._ganas = ganas
 
     async def __call__(
         self,
@@ -81,12 +84,18 @@ class RetrieveContextUseCase:
         ][: 2 * _CITED]
         notes = await self._notes.many(order)
         summaries = await self._knowledge.summaries(order)
-        passages = _choose(notes, summaries, asked, set(direct), budget_tokens)
+        passages = _choose(notes, summaries, asked, set(direct), await self._writers(notes), budget_tokens)
         relations = await self._knowledge.relations_of([passage.note_id for passage in passages])
         text = _render(passages, _lines(passages, relations, asked, int(budget_tokens * _RELATION_SHARE)))
         return RetrievedContext(
             text=text, citations=passages, estimated_tokens=text_tokens(text), hindrance=hindrance
         )
+
+    async def _writers(self, notes: Iterable[Note]) -> dict[str, str]:
+        """Which Gana wrote which of these notes, by name."""
+        written = {note.id: note.origin for note in notes if note.source == "gana"}
+        names = {gana.id: gana.draft.name for gana in await self._ganas.all()} if written else {}
+        return {note_id: names.get(gana_id or "", "") for note_id, gana_id in written.items()}
 
     async def _nearest(self, question: str, manas_id: str | None) -> tuple[list[str], str | None]:
         try:
@@ -112,6 +121,7 @@ def _choose(
     summaries: Mapping[str, str],
     asked: frozenset[str],
     direct: set[str],
+    writers: Mapping[str, str],
     budget_tokens: int,
 ) -> tuple[Passage, ...]:
     """Best first. A note that only the graph brought in is there with its summary; what repeats is left out."""
@@ -127,7 +137,13 @@ def _choose(
         if not said or any(similarity(said, other) >= _SAME for other in seen):
             continue
         seen.append(said)
-        passage = Passage(note_id=note.id, title=note.title, text=text, score=1 / (_FUSION_K + rank))
+        passage = Passage(
+            note_id=note.id,
+            title=note.title,
+            text=text,
+            score=1 / (_FUSION_K + rank),
+            written_by=writers.get(note.id),
+        )
         chosen.append(passage)
         left -= text_tokens(_numbered(len(chosen), passage)) + 1
     return tuple(chosen)

@@ -21,7 +21,7 @@ from presentation.web.outside import Outside
 from presentation.web.read_ahead import ReadAhead
 from presentation.web.shell import empty, plain
 from presentation.web.site import Site
-from presentation.web.waiting import waiting_words
+from presentation.web.waiting import OtherChats, waiting_words
 from presentation.web.welcome import greet
 
 LOOK_S = 0.2
@@ -50,6 +50,7 @@ class ChatPage:
         self._elsewhere = False
         """Whether it is being written on a branch that is not shown."""
         self._ahead = ReadAhead(chat, site.now)
+        self._others = OtherChats(site)
         self._deleted = False
         self._told = ""
         """Of the answer that is on its way, to who listens."""
@@ -65,7 +66,11 @@ class ChatPage:
                 self._head = ChatHead(site, chat)
                 self._thread = Thread(
                     ThreadActions(
-                        retry=self._retry, edit=self._edit, branch=self._branch, sibling=self._sibling
+                        retry=self._retry,
+                        edit=self._edit,
+                        branch=self._branch,
+                        sibling=self._sibling,
+                        halt=site.answers.stop,
                     )
                 )
                 self._spoken = plain("").classes("u-hidden").props("role=status aria-live=polite")
@@ -123,17 +128,21 @@ class ChatPage:
             if ended.error is not None and not self._chat.path:
                 tell_error(InvalidRequest(ended.error))
 
-    def _look(self) -> None:
+    async def _look(self) -> None:
         live = self._live
         if live is None:
             return
-        words = waiting_words(live, glance(self._site), self._site.now() - live.asked_at)
+        snapshot = glance(self._site)
+        other = await self._others.before(live, snapshot)
+        if live is not self._live:  # it ended while a title was looked up
+            return
+        words = waiting_words(live, snapshot, self._site.now() - live.asked_at, other)
         if self._elsewhere:
-            words = "An answer is being written on another branch."
-        kind = words.partition("…")[0] or "Shiv is writing the answer"
+            words, other = "An answer is being written on another branch.", None
+        kind = words.partition("… ")[0].rstrip("…") or "Shiv is writing the answer"
         if kind != self._told:
             self._told = self._spoken.text = kind
-        self._thread.say(words)
+        self._thread.say(words, other)
 
     def _was_deleted(self) -> None:
         self._deleted = True

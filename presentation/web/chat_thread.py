@@ -13,7 +13,9 @@ from presentation.web.live_answers import LiveAnswer
 from presentation.web.live_markdown import LiveMarkdown
 from presentation.web.markdown import html_of
 from presentation.web.page_words import page_words
+from presentation.web.parts import button
 from presentation.web.shell import plain
+from presentation.web.waiting import OtherChat
 
 _NEAR_PX = 400
 """A last message that grows by less than this in one step is followed by who is at its end."""
@@ -24,6 +26,7 @@ _ENDINGS = {
     "stopped": "Stopped. What there is of the answer is kept.",
     "failed": "The answer failed.",
 }
+_UNBEGUN = "Stopped before it began."
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class ThreadActions:
     branch: Callable[[ChatMessage], Any]
     sibling: Callable[[str], Any]
     """Given the id of another message at the same place."""
+    halt: Callable[[str], Any]
+    """Given the id of another conversation, whose answer this one waits for."""
 
 
 class Thread:
@@ -48,6 +53,7 @@ class Thread:
         self._shown = SHOWN
         self._unwatch: Callable[[], object] = lambda: None
         self.words = ""
+        self._other: OtherChat | None = None
         with (
             ui.element("div")
             .classes("u-thread")
@@ -64,10 +70,12 @@ class Thread:
                 with ui.element("p").classes("u-muted"):
                     plain("Answers come from your notes and say which ones. Nothing leaves this machine.")
             self._messages = ui.element("div").classes("u-messages")
-            self._waiting = ui.element("div").classes("u-waiting").props("aria-hidden=true")
+            self._waiting = ui.element("div").classes("u-waiting u-wrap")
             with self._waiting:
-                ui.element("span").classes("u-pulse")
-                self._waiting_text = plain("")
+                with ui.element("span").classes("u-row").props("aria-hidden=true"):
+                    ui.element("span").classes("u-pulse")
+                    self._waiting_text = plain("")
+                self._other_chat = ui.element("span").classes("u-row u-other-chat")
         self._waiting.set_visibility(False)
         ui.context.client.on_delete(lambda: self._unwatch())
 
@@ -96,12 +104,25 @@ class Thread:
         if same < len(rows):
             self._to_the_end(unless_away=grown)
 
-    def say(self, words: str) -> None:
-        """Why nothing comes yet; nothing when empty."""
+    def say(self, words: str, other: OtherChat | None = None) -> None:
+        """Why nothing comes yet; nothing when empty. `other`: the chat that this one waits for."""
+        if other != self._other:
+            self._other = other
+            self._other_chat.clear()
+            if other is not None:
+                with self._other_chat:
+                    self._ways_out(other)
         if words != self.words:
             self.words = words
             self._waiting.set_visibility(bool(words))
             self._waiting_text.text = words
+
+    def _ways_out(self, other: OtherChat) -> None:
+        ui.link("Go to that chat", f"/c/{other.conversation_id}")
+        if other.ours:
+            with ui.element("button").props("type=button").classes("u-link") as halt:
+                plain("Stop its answer")
+            halt.on("click", lambda: self._actions.halt(other.conversation_id), args=[])
 
     def _show_earlier(self) -> None:
         self._shown += SHOWN
@@ -165,23 +186,24 @@ class Thread:
                 self._siblings(shown)
                 if message.content:
                     _copy_button(message.content)
-                if message.state != "failed":
+                if message.state != "failed" and not _unbegun(message):
                     _button("refresh", "Answer again", lambda: self._actions.retry(message))
-                _button("call_split", "Go on from here", lambda: self._actions.branch(message))
+                if not _unbegun(message):
+                    _button("call_split", "Go on from here", lambda: self._actions.branch(message))
         return article
 
     def _ending(self, message: ChatMessage) -> None:
         """Why there is no more of it; after a failure also what can be done."""
-        failed = message.state == "failed"
-        with ui.element("div").classes("u-ending u-banner u-bad u-row u-wrap" if failed else "u-ending"):
-            plain(" ".join(filter(None, (_ENDINGS[message.state], page_words(message.error or ""))))).classes(
-                "u-grow"
+        failed, unbegun = message.state == "failed", _unbegun(message)
+        how = _UNBEGUN if unbegun else _ENDINGS[message.state]
+        with ui.element("div").classes(f"u-ending u-row u-wrap {'u-banner u-bad' if failed else ''}"):
+            plain(" ".join(filter(None, (how, page_words(message.error or ""))))).classes(
+                "u-grow" if failed else ""
             )
             if failed:
                 ui.link("See what waits", "/scheduler")
-                ui.button("Try again", color=None, on_click=lambda: self._actions.retry(message)).props(
-                    "outline no-caps"
-                )
+            if failed or unbegun:
+                button("Try again", on_click=lambda: self._actions.retry(message))
 
     def _siblings(self, shown: PathMessage) -> None:
         """Where the path could have gone otherwise."""
@@ -260,6 +282,11 @@ def _up_to(path: Sequence[PathMessage], live: LiveAnswer) -> Sequence[PathMessag
     return path[: ids.index(live.after) + 1] if live.after in ids else path
 
 
+def _unbegun(message: ChatMessage) -> bool:
+    """Whether it was stopped, or its program ended, before there was a word of it."""
+    return message.state == "stopped" and not message.content and not message.thinking
+
+
 def _key(shown: PathMessage) -> tuple[object, ...]:
     message = shown.message
     return (message.id, message.state, len(message.content), shown.siblings)
@@ -303,11 +330,19 @@ def _cards(label: str, citations: Sequence[Citation], *, numbered: bool) -> None
         for citation in citations:
             with (
                 ui.element("li"),
-                ui.element("a").classes("u-source").props(f'href="/notes/{citation.note_id}"'),
+                ui.element("a").classes("u-source").props(f'href="/notes/{citation.note_id}"') as card,
             ):
                 if numbered:
                     plain(str(citation.number)).classes("u-cite")
                 plain(citation.title or "Untitled").classes("u-ellipsis")
+                if citation.written_by is not None:
+                    by = (
+                        f"written by Gana {citation.written_by}"
+                        if citation.written_by
+                        else "written by a Gana"
+                    )
+                    card.classes("u-by-gana")
+                    plain(by).classes("u-small u-muted u-ellipsis")
 
 
 def _buttons() -> Element:

@@ -1,8 +1,9 @@
 """What is said about a model's memory and about becoming resident."""
 
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
-from domain.entities.models import Memory
+from domain.entities.models import Memory, RemoteModel
 from domain.entities.scheduler import RunSpan, SchedulerSnapshot
 from domain.usecases.models import ModelShelf
 from presentation.web.pulls import size
@@ -12,6 +13,7 @@ _SLOW_BYTES = 1_000_000_000
 _ENOUGH_TOKENS = 30
 """In a run that is shorter, reading the prompt takes most of the time."""
 _WORDS_PER_TOKEN = 0.75
+_HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def fit_words(needed: int, memory: Memory, *, about: bool = False) -> tuple[str, bool]:
@@ -21,6 +23,20 @@ def fit_words(needed: int, memory: Memory, *, about: bool = False) -> tuple[str,
     if needed > memory.total_bytes:
         words = f"needs {size(needed)}, this machine has {size(memory.total_bytes)}"
     return words, fits
+
+
+def server_words(remote: RemoteModel) -> str:
+    """Where a model runs that is not on this machine, or in another program on it."""
+    hosts = sorted({urlsplit(url).hostname or url for url in remote.urls})
+    if all(host in _HERE for host in hosts):
+        return "runs in another program on this machine"
+    return f"runs on {hosts[0]}" if len(hosts) == 1 else f"runs on {len(hosts)} servers"
+
+
+def holds_words(context_tokens: int | None) -> str:
+    """How much it keeps in view; empty when that is not known."""
+    words = int((context_tokens or 0) * _WORDS_PER_TOKEN)
+    return f"takes in about {words - words % 100 if words >= 100 else words:,} words at once" if words else ""
 
 
 def speed_words(name: str, shelf: ModelShelf, memory: Memory, runs: Iterable[RunSpan]) -> str:

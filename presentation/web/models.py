@@ -12,7 +12,7 @@ from domain.entities.scheduler import SchedulerSnapshot
 from domain.errors import UniunError
 from domain.usecases.models import ModelShelf
 from presentation.web.model_adding import draw_adding
-from presentation.web.model_words import fit_words, speed_words, switch_words
+from presentation.web.model_words import fit_words, holds_words, server_words, speed_words, switch_words
 from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, chip, confirm
 from presentation.web.pulls import fraction, pull_words, size
@@ -25,12 +25,18 @@ _PROGRESS_S = 0.4
 _WITHOUT_CATALOGUE = 1.2
 """Memory that a model of unknown needs is said to take, per byte of its files."""
 _SWITCH = "switch/"
+_INTRO = (
+    "A model is what writes the answers. The one in use answers your chats and does all other work. A larger one "
+    "answers better, needs more memory and takes longer."
+)
 
 
 async def page_models(site: Site) -> None:
     """`/models`."""
     with heading("Models"):
         pass
+    with ui.element("p").classes("u-muted"):
+        plain(_INTRO)
     shelf = ModelsShelf(site)
     site.changes.on("models", shelf.look)
     ui.timer(_LOOK_S, shelf.look)
@@ -71,6 +77,9 @@ class ModelsShelf:
         memory = self._models.memory()
         fits: dict[str, tuple[str, bool]] = {}
         for model in shelf.installed:
+            if model.remote is not None:
+                fits[model.name] = server_words(model.remote), True
+                continue
             known = shelf.memory.get(model.name)
             needed = known or int(model.size_bytes * _WITHOUT_CATALOGUE)
             fits[model.name] = fit_words(needed, memory, about=known is None)
@@ -84,9 +93,10 @@ class ModelsShelf:
         for parts in (self._fits, self._speeds, self._lines, self._bars):
             for gone in set(parts) - set(fits):
                 del parts[gone]
+        remote = {model.name for model in shelf.installed if model.remote is not None}
         for name, (words, _) in fits.items():
             self._fits[name].text = words
-            self._fits[name].set_visibility(snapshot.resident != name)
+            self._fits[name].set_visibility(snapshot.resident != name or name in remote)
             slow = speed_words(name, shelf, memory, runs)
             self._speeds[name].text = slow
             self._speeds[name].set_visibility(bool(slow))
@@ -133,29 +143,34 @@ class ModelsShelf:
     def _draw_installed(
         self, model: InstalledModel, resident: bool, default: bool, too_large: bool
     ) -> Element:
+        remote = model.remote is not None
         with ui.element("li").classes("u-card u-model") as row:
             with ui.element("div").classes("u-gana-head"):
                 with ui.element("h3"):
                     plain(model.name)
-                if resident:
-                    chip("loaded now", kind="good")
                 if default:
-                    chip("in use")
+                    chip("in use", kind="good")
+                if resident and not remote:
+                    chip("loaded now")
             self._facts(
                 model.name,
-                f"{size(model.size_bytes)} on disk",
-                f"holds {model.context_tokens:,} tokens" if model.context_tokens else "",
-                f"licence {model.licence}",
-                model.source,
+                "" if remote else f"{size(model.size_bytes)} on disk",
+                holds_words(model.context_tokens),
+                f"licence {model.licence}" if model.licence != "unknown" else "",
+                "" if remote else model.source,
             )
             if too_large:
                 _too_large()
             self._speed(model.name)
             self._line(model.name)
             with ui.element("div").classes("u-row u-wrap"):
-                if not (resident and default):
+                if not default:
                     button("Use", on_click=lambda: self._use(model.name)).props(
                         f'aria-label="Use {model.name}"'
+                    )
+                elif not resident and not remote:  # it would be loaded for the next question anyway
+                    button("Load now", on_click=lambda: self._use(model.name)).props(
+                        f'aria-label="Load now: {model.name}"'
                     )
                 button("Remove", on_click=lambda: self._remove(model)).props(
                     f'flat aria-label="Remove {model.name}"'
@@ -241,7 +256,9 @@ class ModelsShelf:
 
     async def _remove(self, model: InstalledModel) -> None:
         asked = (
-            f"{size(model.size_bytes)} become free. It can be fetched again; a model of your own is only forgotten, "
+            "UNIUN forgets the server. Nothing is deleted there."
+            if model.remote is not None
+            else f"{size(model.size_bytes)} become free. It can be fetched again; a model of your own is only forgotten, "
             "its files stay."
         )
         if not await confirm(f"Remove {model.name}?", asked, "Remove"):
@@ -252,7 +269,7 @@ class ModelsShelf:
             except UniunError as error:
                 tell_error(error)
                 return
-            tell(f"{model.name} is removed; {size(freed)} are free again.")
+            tell(f"{model.name} is removed{f'; {size(freed)} are free again' if freed else ''}.")
             self._site.changes.tell("models")
 
 

@@ -31,7 +31,7 @@ from presentation.web.notes_import import page_import
 from presentation.web.notes_manases import page_manases
 from presentation.web.notes_page import page_find_note, page_notes
 from presentation.web.notices import sentence
-from presentation.web.parts import button
+from presentation.web.parts import button, link_button
 from presentation.web.pulls import Pulls
 from presentation.web.scheduler import page_scheduler
 from presentation.web.settings import page_settings
@@ -42,6 +42,8 @@ from presentation.web.welcome import page_welcome
 
 RECONNECT_S = 15.0
 """A page whose connection was lost is kept so long; after that it is drawn anew when it comes back."""
+_BACK = {"/": "A new chat", "/notes": "All notes", "/ganas": "All Ganas"}
+"""Where a page that cannot be shown leads instead."""
 RELOAD_S = 5.0
 """A page whose database cannot be used is asked for again after so long."""
 _STATIC = Path(__file__).parent / "static"
@@ -134,8 +136,13 @@ def _page(
                 if drawing is not None:
                     await drawing
             except Exception as error:  # noqa: BLE001 - a page that cannot be drawn still says why
-                with empty("error_outline", "This page cannot be shown", sentence(error)):
+                with (
+                    empty("error_outline", "This page cannot be shown", sentence(error)),
+                    ui.element("div").classes("u-row"),
+                ):
                     _try_again(by_itself=isinstance(error, DatabaseError))
+                    if place is not None:
+                        link_button(_BACK[place], place).props("flat")
 
     draw.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
     ui.page(path, response_timeout=15.0)(draw)

@@ -19,7 +19,7 @@ from presentation.web.parts import button
 from presentation.web.read_ahead import ReadAhead
 from presentation.web.shell import plain
 from presentation.web.site import Site
-from presentation.web.waiting import waiting_words
+from presentation.web.waiting import OtherChats, waiting_words
 
 LOOK_S = 0.2
 
@@ -35,6 +35,7 @@ class ComposerPanel:
         self._ahead = ReadAhead(self._chat, site.now)
         self._outside = Outside(site, self._chat, lambda: self._live is None)
         self._live: LiveAnswer | None = None
+        self._others = OtherChats(site)
         self._turn = asyncio.Lock()
         """An older reading of the conversation must not end after a newer."""
         ui.context.client.on_delete(self._ahead.stop)
@@ -43,7 +44,13 @@ class ComposerPanel:
         """The conversation named, if there is one; else a new one."""
         await self._begin(conversation_id)
         self._thread = Thread(
-            ThreadActions(retry=self._retry, edit=self._edit, branch=self._branch, sibling=self._sibling)
+            ThreadActions(
+                retry=self._retry,
+                edit=self._edit,
+                branch=self._branch,
+                sibling=self._sibling,
+                halt=self._site.answers.stop,
+            )
         )
         with ui.element("div").classes("u-row u-wrap u-into-note") as self._into:
             button("Insert into note", on_click=lambda: self._put(replace=False))
@@ -105,11 +112,15 @@ class ComposerPanel:
         if ended is not None and ended.ended:
             self._spoken.text = "The answer is there." if ended.text else "The answer ended."
 
-    def _look(self) -> None:
-        if self._live is not None:
-            self._thread.say(
-                waiting_words(self._live, glance(self._site), self._site.now() - self._live.asked_at)
-            )
+    async def _look(self) -> None:
+        live = self._live
+        if live is None:
+            return
+        snapshot = glance(self._site)
+        other = await self._others.before(live, snapshot)
+        if live is self._live:  # else it ended while a title was looked up
+            waited_s = self._site.now() - live.asked_at
+            self._thread.say(waiting_words(live, snapshot, waited_s, other), other)
 
     # -- what the user does
 

@@ -96,7 +96,7 @@ class _ErrandLine:
         self._key = key
         self._draw_result = draw_result
         self._drawn: object = None
-        self._place = ui.element("div").props("role=status")
+        self._place = ui.element("div").classes("u-stack").props("role=status")
 
     def look(self) -> bool:
         """Whether it runs."""

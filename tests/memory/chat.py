@@ -33,6 +33,7 @@ from presentation.controllers.chat import ChatUseCases
 from presentation.controllers.knowledge import KnowledgeController
 from tests.memory.claims import MemoryClaims
 from tests.memory.conversations import MemoryConversations
+from tests.memory.ganas import MemoryGanas
 from tests.memory.identity import CountingIdentities
 from tests.memory.library import MemoryLibrary
 
@@ -51,7 +52,11 @@ class MemoryChat:
         self.conversations = conversations or MemoryConversations()
         self.identities = CountingIdentities()
         self.retrieve = RetrieveContextUseCase(
-            self.library.embedder, self.library.vectors, self.library.notes, self.library.knowledge
+            self.library.embedder,
+            self.library.vectors,
+            self.library.notes,
+            self.library.knowledge,
+            MemoryGanas(),
         )
         self.answer = AnswerUseCase(
             SendChatStreamUseCase(coordinator, store),

@@ -88,7 +88,9 @@ class GanaFaces:
         self.woken: list[str] = []
         self.compose = ComposeNote(MarkdownNoteParser(), identities)
         self.generate = GenerateOneShotUseCase(scheduler, models)
-        retrieve = RetrieveContextUseCase(library.embedder, library.vectors, self.notes, library.knowledge)
+        retrieve = RetrieveContextUseCase(
+            library.embedder, library.vectors, self.notes, library.knowledge, ganas
+        )
         self.engine = GanaEngine(
             ganas,
             GanaMaterial(

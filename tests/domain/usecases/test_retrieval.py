@@ -1,15 +1,18 @@
 import asyncio
 import inspect
 from collections.abc import Collection
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from domain.entities.gana import Gana, GanaDraft
 from domain.entities.knowledge import RetrievedContext
 from domain.errors import ModelUnavailable
 from domain.usecases.passages import best_passages, keywords, phrases, words
 from domain.usecases.retrieval import LONGEST_CONTEXT_TOKENS, RetrieveContextUseCase, context_budget
 from domain.usecases.text_budget import text_tokens
+from tests.memory.ganas import MemoryGanas
 from tests.memory.library import MemoryLibrary
 
 
@@ -20,8 +23,11 @@ def retrieve(
     budget: int = 800,
     manas_id: str | None = None,
     leave_out: Collection[str] = (),
+    ganas: MemoryGanas | None = None,
 ) -> RetrievedContext:
-    use_case = RetrieveContextUseCase(library.embedder, library.vectors, library.notes, library.knowledge)
+    use_case = RetrieveContextUseCase(
+        library.embedder, library.vectors, library.notes, library.knowledge, ganas or MemoryGanas()
+    )
     return asyncio.run(use_case(question, budget_tokens=budget, manas_id=manas_id, leave_out=leave_out))
 
 
@@ -54,6 +60,28 @@ def test_the_same_question_gives_the_same_text() -> None:
     one, other = library(*notes), library(*reversed(notes))
     question = "Which tea steeps?"
     assert retrieve(one, question).text == retrieve(one, question).text == retrieve(other, question).text
+
+
+def test_a_note_of_a_gana_is_marked_as_such() -> None:
+    filled, ganas = (
+        library(TEA, ("digest", "Tea today", "Tea was steeped."), ("old", "Tea then", "Tea is old.")),
+        MemoryGanas(),
+    )
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    async def written() -> None:
+        await ganas.put(Gana(id="g", draft=GanaDraft(name="Morning digest", task="Sum up."), created_at=at))
+        for note_id, gana_id in (("digest", "g"), ("old", "gone")):
+            note = await filled.notes.get(note_id)
+            await filled.notes.save([note.model_copy(update={"source": "gana", "origin": gana_id})])
+
+    asyncio.run(written())
+    found = retrieve(filled, "Which tea steeps?", ganas=ganas).citations
+    assert {passage.note_id: passage.written_by for passage in found} == {
+        "tea": None,
+        "digest": "Morning digest",
+        "old": "",
+    }
 
 
 def test_nothing_fits() -> None:
@@ -182,7 +210,9 @@ def test_a_question_costs_a_few_steps_however_much_is_known() -> None:
             method = getattr(port, name)
             if inspect.iscoroutinefunction(method):
                 setattr(port, name, counted(calls, name, method))
-    use_case = RetrieveContextUseCase(filled.embedder, filled.vectors, filled.notes, filled.knowledge)
+    use_case = RetrieveContextUseCase(
+        filled.embedder, filled.vectors, filled.notes, filled.knowledge, MemoryGanas()
+    )
     asyncio.run(use_case("Which tea 3 steeps like tea 4 and tea 5?", budget_tokens=3_000))
     inner = (
         "search",

@@ -7,7 +7,7 @@ import pytest
 from dependency_injector.containers import DeclarativeContainer
 from playwright.sync_api import Browser, Page, expect
 
-from domain.entities.conversation import ChatMessage, Conversation
+from domain.entities.conversation import ChatMessage, Citation, Conversation
 from tests.presentation.web.conftest import Desk, Server, Start, desk_before
 from tests.presentation.web.crowd import CROWD, GONE
 from tests.presentation.web.trace import follow_trace
@@ -19,7 +19,8 @@ COUNTED = " ".join(
     ]
 )
 COUNT = f"Say: {COUNTED}"
-LONG = f"{COUNT} {' '.join(str(number) for number in range(40, 250))}"
+MANY = f"{COUNTED} {' '.join(str(number) for number in range(40, 250))}"
+LONG = f"Say: {MANY}"
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +63,35 @@ async def long_talk(container: DeclarativeContainer) -> None:
         )
 
 
+async def talk_from_ganas_notes(container: DeclarativeContainer) -> None:
+    conversations = container.conversation_repository()
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    await conversations.create(Conversation(id="cited", title="Cited", created_at=at, changed_at=at))
+    writers = (None, "Morning digest", "")
+    await conversations.put_message(
+        ChatMessage(
+            id="c0",
+            conversation_id="cited",
+            parent_id=None,
+            role="assistant",
+            content="As it says [1, 2, 3].",
+            citations=tuple(
+                Citation(number=number, note_id=f"n{number}", title=f"Note {number}", written_by=writer)
+                for number, writer in enumerate(writers, start=1)
+            ),
+            created_at=at,
+        )
+    )
+
+
+async def talks(container: DeclarativeContainer) -> None:
+    await long_talk(container)
+    await talk_from_ganas_notes(container)
+
+
 @pytest.fixture(scope="module")
 def server(start: Start) -> Server:
-    return start(seed=long_talk)
+    return start(seed=talks)
 
 
 def ask(page: Page, text: str) -> None:
@@ -88,6 +115,36 @@ def test_a_question_is_answered_and_kept(page: Page) -> None:
     expect(page.locator(".u-answer")).to_contain_text("Bread needs time and salt.")
     expect(page.get_by_role("textbox", name="Message")).to_have_value("")
     expect(page.get_by_role("link", name="Say: Bread needs")).to_have_attribute("aria-current", "page")
+
+
+def test_a_source_that_a_gana_wrote_says_so(desk: Desk) -> None:
+    page = desk.open("/c/cited")
+    expect(page.locator(".u-source")).to_have_text(
+        ["1Note 1", "2Note 2written by Gana Morning digest", "3Note 3written by a Gana"]
+    )
+
+
+def test_a_chat_that_waits_for_another_names_it_and_can_stop_it(crawl_desk: Desk) -> None:
+    first = crawl_desk.open("/")
+    ask(first, LONG)
+    expect(first.locator(".u-answer")).to_contain_text("two")
+    second = crawl_desk.open("/")
+    ask(second, "Say: Mine.")
+    expect(second.locator(".u-waiting")).to_contain_text("Waiting for the chat “Say: one two three")
+    expect(second.get_by_role("link", name="Go to that chat")).to_have_attribute("href", address(first))
+
+    # Before there is a word of it.
+    second.get_by_role("button", name="Stop the answer").click()
+    for reloaded in (False, True):
+        if reloaded:
+            second.reload()
+        expect(second.locator(".u-ending")).to_have_text("Stopped before it began.Try again")
+        expect(second.get_by_role("button", name="Answer again")).to_have_count(0)
+    second.get_by_role("button", name="Try again").click()
+    second.get_by_role("button", name="Stop its answer").click()
+    expect(first.locator(".u-ending")).to_contain_text("Stopped. What there is of the answer is kept.")
+    expect(second.locator(".u-answer .u-prose").last).to_have_text("Mine.")
+    expect(second.get_by_role("link", name="Go to that chat")).to_have_count(0)
 
 
 def test_a_reload_in_mid_answer_loses_nothing(slow: Server, slow_desk: Desk) -> None:
@@ -263,8 +320,8 @@ def test_the_keyboard_is_enough(crawl_desk: Desk) -> None:
     expect(box).to_be_focused()
     page.keyboard.type("Say: one two")
     page.keyboard.press("Shift+Enter")
-    page.keyboard.insert_text("three " * 200)
-    expect(box).to_have_value("Say: one two\n" + "three " * 200)
+    page.keyboard.insert_text(f"three {MANY}")
+    expect(box).to_have_value(f"Say: one two\nthree {MANY}")
     page.keyboard.press("Enter")
     expect(page.locator(".u-answer")).to_contain_text("one two")
     page.keyboard.press("Escape")
@@ -283,8 +340,8 @@ def test_the_keyboard_is_enough(crawl_desk: Desk) -> None:
     page.keyboard.type("nothing like this")
     expect(page.get_by_text("Nothing found.")).to_be_visible()
     page.keyboard.press("Control+A")
-    page.keyboard.type("one two three three")
-    found = page.get_by_role("link", name="Say: one two three three")
+    page.keyboard.type("one two three one")
+    found = page.get_by_role("link", name="Say: one two three one")
     expect(found).to_be_visible()
     page.keyboard.press("Tab")
     expect(found).to_be_focused()

@@ -35,7 +35,9 @@ def test_what_was_clicked_may_be_gone_by_the_time_its_thread_is_drawn(
         client = Client(page(""))
         try:
             with client:
-                thread = Thread(ThreadActions(retry=nothing, edit=nothing, branch=nothing, sibling=nothing))
+                thread = Thread(
+                    ThreadActions(retry=nothing, edit=nothing, branch=nothing, sibling=nothing, halt=nothing)
+                )
                 place = ui.element("div")
                 with place:
                     clicked = ui.element("div")

@@ -17,7 +17,7 @@ from presentation.web.changes import Changes
 from presentation.web.chat_tree import place
 from presentation.web.live_answers import PUSH_S, LiveAnswer, LiveAnswers, Pusher
 from presentation.web.read_ahead import AGAIN_S, ReadAhead
-from presentation.web.waiting import waiting_words
+from presentation.web.waiting import OtherChat, waiting_words
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, Step, answer
 from tests.memory.chat import MemoryChat
 
@@ -90,10 +90,11 @@ def test_changes_are_told_at_once_and_then_not_too_often() -> None:
         told: list[int] = []
         live.watch(told.append)
         await desk.ended(live)
-        assert live.text == "word " * 500
+        assert live.text == "".join(words)
         assert len(told) < 50
 
-    play(scene, answer(*["word "] * 500))
+    words = [f"word{number} " for number in range(500)]
+    play(scene, answer(*words))
     assert PUSH_S < 0.05
 
 
@@ -248,6 +249,14 @@ def test_a_wait_says_why(
     live = LiveAnswer("c", "Hello?", None, 0.0)
     live.state = state
     assert waiting_words(live, seen, 0.1) == words
+
+
+def test_a_wait_for_another_chat_names_it() -> None:
+    live = LiveAnswer("c", "Hello?", None, 0.0)
+    live.state = Waiting(position=1, estimated_start_s=None, reason="chat (b) runs")
+    other = OtherChat("b", "How long does the starter need?", ours=True)
+    words = waiting_words(live, snapshot(LlmTaskKind.CHAT), 0.1, other)
+    assert words == "Waiting for the chat “How long does the start…” to end… 0.1 s."
 
 
 def test_each_branch_has_a_lane_of_its_own() -> None:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from domain.entities.models import Memory, PullProgress
+from domain.entities.models import Memory, PullProgress, RemoteModel
 from domain.entities.scheduler import RunSpan, SchedulerSnapshot
 from domain.usecases.models import ModelShelf
-from presentation.web.model_words import fit_words, speed_words, switch_words
+from presentation.web.model_words import fit_words, holds_words, server_words, speed_words, switch_words
 from presentation.web.pulls import fraction, pull_words
 from tests.presentation.web.conftest import Desk, Server
 from tests.presentation.web.fetching import fail, fetching_server, go
@@ -52,6 +52,7 @@ def test_the_life_of_a_model(server: Server, desk: Desk) -> None:
     go(server, "other")
     tiny.get_by_role("button", name="Go on fetching Tiny").click()
     expect(row(page, "tiny")).to_contain_text("in use")
+    expect(row(page, "tiny").get_by_role("button", name="Use tiny")).to_have_count(0)
     row(page, "Other").get_by_role("button", name="Fetch Other").click()
 
     # Used: it becomes the default and is loaded.
@@ -60,6 +61,9 @@ def test_the_life_of_a_model(server: Server, desk: Desk) -> None:
     expect(row(page, "other")).to_contain_text("loaded now")
     expect(row(page, "other")).to_contain_text("in use")
     expect(row(page, "tiny")).not_to_contain_text("in use")
+    expect(row(page, "tiny").get_by_role("button", name="Use tiny")).to_be_visible()
+    expect(row(page, "other").get_by_role("button", name="Use other")).to_have_count(0)
+    expect(row(page, "other").get_by_role("button", name="Load now: other")).to_have_count(0)
 
     # Removed, after a question.
     row(page, "tiny").get_by_role("button", name="Remove tiny").click()
@@ -93,6 +97,30 @@ def test_whether_it_fits_in_words() -> None:
     assert fit_words(int(2.6 * GB), memory) == ("needs 2.6 GB, 11.0 GB free", True)
     assert fit_words(12 * GB, memory) == ("needs 12.0 GB, 11.0 GB free", False)
     assert fit_words(20 * GB, memory) == ("needs 20.0 GB, this machine has 16.0 GB", False)
+
+
+@pytest.mark.parametrize(
+    ("urls", "words"),
+    [
+        (("http://127.0.0.1:8000/v1",), "runs in another program on this machine"),
+        (("https://llm.example.org/v1",), "runs on llm.example.org"),
+        (("http://a.example/v1", "http://b.example/v1"), "runs on 2 servers"),
+    ],
+)
+def test_where_a_model_of_a_server_runs_in_words(urls: tuple[str, ...], words: str) -> None:
+    assert server_words(RemoteModel(urls=urls, model="m")) == words
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [
+        (None, ""),
+        (100, "takes in about 75 words at once"),
+        (8192, "takes in about 6,100 words at once"),
+    ],
+)
+def test_how_much_a_model_takes_in_in_words(tokens: int | None, words: str) -> None:
+    assert holds_words(tokens) == words
 
 
 def test_how_slow_a_large_model_would_be_in_words() -> None:
