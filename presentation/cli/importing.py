@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from domain.entities.note import ImportCopy, ImportProblem, ImportProgress, ImportReport
 from presentation.cli.openers import Library
+from presentation.cli.progress import CountColumn
 from presentation.cli.terminal import err, make_sure, printable, say, write
 from presentation.counting import counted
 
@@ -129,14 +130,14 @@ def counting_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
     with Progress(
         TextColumn(what, markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        CountColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.description}", markup=False),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     ) as bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task("looking what there is", total=None)
 
         def step(done: int, total: int, name: str) -> None:
             bar.update(task, completed=done, total=total, description=printable(name)[-_PATH_CHARACTERS:])

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from domain.entities.llm import GenerationEvent, Prefilling, TextDelta, Waiting
 from presentation.cli.openers import Controllers
-from presentation.cli.progress import ensure
+from presentation.cli.progress import CountColumn, ensure
 from presentation.cli.terminal import err, printable, say, write
 from presentation.counting import counted
 
@@ -22,8 +22,9 @@ async def read_notes(open_controllers: Callable[[], AbstractAsyncContextManager[
     done = 0
     async with open_controllers() as controllers:
         await ensure(controllers.models, None)
+        waiting = (await controllers.knowledge.overview()).waiting
         with _bar() as bar:
-            task = bar.add_task("", total=None)
+            task = bar.add_task("beginning", total=waiting)
 
             def tell(event: GenerationEvent) -> None:
                 match event:
@@ -51,7 +52,7 @@ def _bar() -> Progress:
     console = err()
     return Progress(
         BarColumn(),
-        MofNCompleteColumn(),
+        CountColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.description}", markup=False),
         console=console,

@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from rich.progress import (
     BarColumn,
     DownloadColumn,
+    MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    Task,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.text import Text
 
 from domain.entities.llm import GenerationEvent, Preempted, Prefilling, Waiting
 from domain.entities.models import InstalledModel, PullProgress
@@ -30,6 +33,13 @@ _STAGES = {
     "convert": "converting",
     "done": "done",
 }
+
+
+class CountColumn(MofNCompleteColumn):
+    """Empty until it is known how many there are."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.total is None else super().render(task)
 
 
 class WaitingLine:

@@ -5,7 +5,9 @@ import contextlib
 import errno
 import socket
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 
+import psutil
 import uvicorn
 from fastapi import FastAPI
 
@@ -19,6 +21,7 @@ GRACE_S = 2
 _FAREWELL_S = 1
 """For what was cancelled to tell its client so."""
 _BACKLOG = 512
+_TRIES = 20
 
 
 @contextlib.contextmanager
@@ -38,16 +41,46 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
             listener.bind(address)
             listener.listen(_BACKLOG)
         except OSError as error:
-            raise InvalidRequest(_refusal(host, port, error)) from error
+            raise InvalidRequest(_refusal(family, host, port, error)) from error
         yield listener
 
 
-def _refusal(host: str, port: int, error: OSError) -> str:
+def _refusal(family: socket.AddressFamily, host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is taken by another program. Choose another one: uniun serve --port {port + 1}"
+        other = _free_port(family, host, port)
+        return (
+            f"Port {port} is taken by {_holder(port)}. Choose another one, for whatever you start: "
+            f"UNIUN_SERVER__PORT={other} make run, or uniun serve --port {other}"
+        )
     if error.errno in (errno.EACCES, errno.EPERM):
         return f"Port {port} is for the system only. Choose one from 1024 to 65535: uniun serve --port 8118"
     return f"UNIUN cannot listen on {host}, port {port}: {error.strerror}."
+
+
+def _holder(port: int) -> str:
+    """Who listens there, as far as this user may know."""
+    try:
+        pids = {
+            each.pid
+            for each in psutil.net_connections("tcp")
+            if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr[1] == port and each.pid
+        }
+        for pid in pids:
+            process = psutil.Process(pid)
+            if any(Path(word).name == "uniun" for word in process.cmdline()):
+                return f"another UNIUN, process {pid}, with a data folder of its own"
+            return f"the program {process.name()}, process {pid}"
+    except (psutil.Error, OSError):
+        pass
+    return "another program"
+
+
+def _free_port(family: socket.AddressFamily, host: str, taken: int) -> int:
+    """The next one that is free, or 0, which takes any."""
+    for port in range(taken + 1, min(taken + 1 + _TRIES, 65_536)):
+        with contextlib.suppress(OSError), socket.create_server((host, port), family=family):
+            return port
+    return 0
 
 
 async def serve(
