@@ -11,7 +11,6 @@ import pytest
 from domain.errors import InvalidRequest
 from presentation.server.listen import bound
 
-
 SECRET = sys.platform == "darwin"
 """macOS tells only its administrator who listens."""
 
