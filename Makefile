@@ -34,13 +34,19 @@ check: $(READY)
 test: check
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
-# The mark is made last, so that an interrupted set-up is done again. pip reads dependency groups since 25.1.
+# The mark is made last, so that an interrupted set-up is done again. pip reads dependency groups since 25.1. On a terminal
+# uv and pip show how far they are; elsewhere they say nothing unless something is wrong.
+QUIET = $(shell test -t 2 || echo --quiet)
 $(READY): pyproject.toml $(wildcard uv.lock)
+	@if [ -e $@ ]; then \
+		echo "Bringing .venv up to date, for what is needed has changed." >&2; \
+	else \
+		echo "Setting up .venv with the Python packages that are needed: up to 1 GB, a few minutes, once." >&2; \
+	fi
 	@rm -f $@
-	@echo "Setting up .venv; the first time takes a few minutes." >&2
 	@unset VIRTUAL_ENV; \
 	if command -v uv >/dev/null 2>&1; then \
-		UV_PROJECT_ENVIRONMENT=.venv uv sync --quiet; \
+		UV_PROJECT_ENVIRONMENT=.venv uv sync $(QUIET); \
 	else \
 		found=; for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11 python3 python; do \
 			if $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
@@ -51,8 +57,10 @@ $(READY): pyproject.toml $(wildcard uv.lock)
 			echo "Python 3.11 or later with venv is needed (on Debian: apt-get install python3-venv), or uv." >&2; \
 			exit 1; \
 		fi; \
+		echo "This is done with $$found and pip; where there is uv, it takes less time." >&2; \
 		$(BIN)/python -m pip --version >/dev/null 2>&1 || $$found -m venv --clear .venv && \
 		$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && \
-		$(BIN)/python -m pip install --quiet --editable . --group dev --group bench; \
+		$(BIN)/python -m pip install $(QUIET) --editable . --group dev --group bench >&2; \
 	fi
+	@echo "The set-up is done." >&2
 	@touch $@
