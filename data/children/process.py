@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -22,6 +23,8 @@ _STDERR_LINE_CHARS = 500
 _REAP_S = 10.0
 _LOOKS = 4
 """While a child is silent it is looked at so often before it is taken for hung."""
+_PATIENCE = 6
+"""A child that other programs leave little CPU may be silent for so many times as long."""
 
 
 class _IdleError(Exception):
@@ -92,14 +95,19 @@ class ChildProcess:
     async def receive(self, limit_s: float, doing: str, *, idle_s: float | None = None) -> Line:
         """The next line. Raises the kind's error on silence for `limit_s`, on exit, and on a line that makes no sense.
 
-        With `idle_s` it raises also when the child has used neither CPU nor disk for about so long.
+        A child that works and gets too little CPU for it is given longer, which a busy machine takes; not one that used none,
+        or enough. With `idle_s` it raises also when the child has used neither CPU nor disk for about so long.
         """
         assert self._process.stdout is not None
         try:
-            async with asyncio.timeout(limit_s):
-                raw = await (self._process.stdout.readline() if idle_s is None else self._readline(idle_s))
-        except TimeoutError:
-            raise await self._loss(f"gave no sign of life for {limit_s:g} s while {doing}") from None
+            if idle_s is None:
+                raw = await self._heard(limit_s)
+            else:
+                async with asyncio.timeout(limit_s):
+                    raw = await self._readline(idle_s)
+        except TimeoutError as error:
+            silent_s = error.args[0] if error.args else limit_s
+            raise await self._loss(f"gave no sign of life for {silent_s:g} s while {doing}") from None
         except _IdleError:
             raise await self._loss(f"used neither CPU nor disk for {idle_s:g} s while {doing}") from None
         except ValueError:
@@ -112,6 +120,22 @@ class ChildProcess:
             return lines.decode(raw)
         except ValueError as error:
             raise await self._loss(f"sent a line that makes no sense while {doing} ({error})") from error
+
+    async def _heard(self, limit_s: float) -> bytes:
+        """Raises `TimeoutError` with the seconds. Looks only when it has been silent for some time: it is asked for each token."""
+        assert self._process.stdout is not None
+        looks: list[tuple[Any, ...]] = []
+        while True:
+            try:
+                async with asyncio.timeout(limit_s / _LOOKS):
+                    return await self._process.stdout.readline()
+            except TimeoutError:
+                looks.append(self._vital_signs())
+                idle = looks[-_LOOKS:] == [looks[-1]] * _LOOKS
+                if len(looks) == _PATIENCE * _LOOKS or (
+                    len(looks) >= _LOOKS and (idle or _cpu_s(looks[-1]) - _cpu_s(looks[0]) >= limit_s / 2)
+                ):
+                    raise TimeoutError(limit_s * len(looks) / _LOOKS) from None
 
     async def _readline(self, idle_s: float) -> bytes:
         """Raises `_IdleError`."""
@@ -127,7 +151,7 @@ class ChildProcess:
                 if idle_looks >= _LOOKS:
                     raise _IdleError from None
 
-    def _vital_signs(self) -> tuple[object, ...]:
+    def _vital_signs(self) -> tuple[Any, ...]:
         """What changes while the child works: CPU time, bytes read and written where the system counts them, status."""
         try:
             child = psutil.Process(self.pid)
@@ -183,6 +207,10 @@ class ChildProcess:
             self._stderr.extend(line[:_STDERR_LINE_CHARS] for line in lines)
             rest = rest[-_STDERR_LINE_CHARS:]
         self._stderr.append(rest)
+
+
+def _cpu_s(vital_signs: tuple[Any, ...]) -> float:
+    return float(vital_signs[0].user + vital_signs[0].system) if vital_signs else 0.0
 
 
 def _exit_name(code: int) -> str:

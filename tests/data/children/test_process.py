@@ -1,6 +1,7 @@
 """A child that the system is slow to take away."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +9,12 @@ from data.children import process
 from data.children.process import Child, ChildProcess
 from domain.errors import EngineLost
 
+ECHO = Child(
+    ("-c", "import sys; print(sys.stdin.readline(), end='', flush=True)"),
+    "echo",
+    EngineLost,
+    "Start it again.",
+)
 SLEEPER = Child(("-c", "import sys; sys.stdin.read()"), "sleeping", EngineLost, "Start it again.")
 
 
@@ -39,3 +46,46 @@ def test_the_loss_of_a_child_is_told_though_it_was_not_reaped_in_time(
         await child.close()
 
     asyncio.run(main())
+
+
+class Looks:
+    """What is seen of a silent child: so much more CPU at each look. At the last of them it is told to answer."""
+
+    def __init__(self, cpu_s: float, answers_at: int = 0) -> None:
+        self.cpu_s = cpu_s
+        self.answers_at = answers_at
+        self.count = 0
+
+    def at(self, child: ChildProcess) -> tuple[object, ...]:
+        self.count += 1
+        if self.count == self.answers_at:
+            child.send({"said": "at last"})
+        return (SimpleNamespace(user=self.count * self.cpu_s, system=0.0), (), "running")
+
+
+def silent(looks: Looks, limit_s: float, monkeypatch: pytest.MonkeyPatch) -> object:
+    async def main() -> object:
+        child = await ChildProcess.start(ECHO)
+        monkeypatch.setattr(ChildProcess, "_vital_signs", lambda child: looks.at(child))
+        try:
+            return await child.receive(limit_s, "it was asked")
+        finally:
+            await child.close()
+
+    return asyncio.run(main())
+
+
+def test_a_child_that_gets_little_cpu_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Looks(cpu_s=1e-6, answers_at=15)
+    monkeypatch.setattr(process, "_PATIENCE", 1_000)
+    assert silent(looks, 0.4, monkeypatch) == {"said": "at last"}
+
+
+@pytest.mark.parametrize(("cpu_s", "looks_at_it"), [(0.0, 4), (10.0, 4), (0.001, 24)])
+def test_a_child_that_uses_no_cpu_or_enough_of_it_is_hung_and_patience_ends(
+    cpu_s: float, looks_at_it: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = Looks(cpu_s)
+    with pytest.raises(EngineLost, match=f"no sign of life for {0.2 * looks_at_it / 4:g} s"):
+        silent(looks, 0.2, monkeypatch)
+    assert looks.count == looks_at_it
