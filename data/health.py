@@ -23,6 +23,7 @@ from data.models.store import FileModelStore
 from data.presence import Presence
 from data.reading_health import examine_reading
 from data.server_health import examine_server
+from domain.counting import counted
 from domain.entities.health import EngineProcess, Finding
 from domain.entities.models import Memory, RemoteModel, ServerState
 from domain.errors import EngineError, ModelError, ModelLoadFailed, UniunError, UnknownModel
@@ -242,7 +243,7 @@ class MachineHealth:
         except UniunError:
             needed = 0
         cores = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
-        text = f"{memory.free_bytes / 1e9:.1f} GB free of {memory.total_bytes / 1e9:.1f} GB, {cores} cores"
+        text = f"{memory.free_bytes / 1e9:.1f} GB free of {memory.total_bytes / 1e9:.1f} GB, {counted(cores, 'core')}"
         if needed:
             text += f"; the default model needs {needed / 1e9:.1f} GB"
         if memory.free_bytes < needed:
@@ -311,8 +312,7 @@ def _server(name: str, remote: RemoteModel, state: ServerState) -> Finding:
     if state.error is not None:
         mend = "Mend that, or give other addresses: uniun models add --help"
         return Finding(area="server", state="warn", text=f"{name}: {state.error}", mend=mend)
-    jobs = "1 job" if remote.jobs == 1 else f"{remote.jobs} jobs"
-    text = f"{name}: {state.url} answers; {jobs} at once"
+    text = f"{name}: {state.url} answers; {counted(remote.jobs, 'job')} at once"
     if state.models and remote.model not in state.models and state.kind != "llama.cpp":
         known = ", ".join(state.models[:5])
         return Finding(

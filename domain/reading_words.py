@@ -1,14 +1,14 @@
 """How far the reading of notes is, in words."""
 
+from domain.counting import counted
 from domain.entities.knowledge import ReadingOverview
 
 
 def overview_words(overview: ReadingOverview) -> str:
     """A sentence without its full stop."""
-    told = f"{overview.read:,} of {_notes(overview.notes)} read into the graph"
-    waits = "waits" if overview.waiting == 1 else "wait"
+    told = f"{overview.read:,} of {counted(overview.notes, 'note')} read into the graph"
     if overview.waiting and overview.hindrance is None:
-        told += f", {overview.waiting:,} {waits}"
+        told += f", {counted(overview.waiting, 'waits', 'wait')}"
     if overview.paused and overview.waiting:
         told = f"Reading is paused: {told}"
     elif overview.left_s is not None:
@@ -16,7 +16,7 @@ def overview_words(overview: ReadingOverview) -> str:
     if overview.failed:
         told += f"; {overview.failed:,} could not be read"
     if overview.waiting and overview.hindrance is not None:
-        told += f". {_notes(overview.waiting)} {waits}: {overview.hindrance}"
+        told += f". {counted(overview.waiting, 'note waits', 'notes wait')}: {overview.hindrance}"
     return told
 
 
@@ -29,7 +29,3 @@ def rough(seconds: float) -> str:
     if seconds < 48 * 3_600:
         return f"about {round(seconds / 3_600)} h"
     return f"about {round(seconds / 86_400)} days"
-
-
-def _notes(count: int) -> str:
-    return f"{count:,} {'note' if count == 1 else 'notes'}"

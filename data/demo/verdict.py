@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from domain.counting import counted
 from domain.entities.demo import DemoQuantile, DemoRun
 
 
@@ -30,8 +31,7 @@ def _slowest(run: DemoRun) -> DemoQuantile:
 
 
 def _chats(run: DemoRun) -> str:
-    count = run.first_token_s.count
-    return f"{count} chats" if count > 1 else "1 chat"
+    return counted(run.first_token_s.count, "chat")
 
 
 def _wait(time: DemoQuantile) -> str:
@@ -51,7 +51,7 @@ def _against_idle(run: DemoRun, idle: DemoRun | None) -> str:
 def _background(best: DemoRun, others: Sequence[DemoRun]) -> str:
     rate = best.background_tokens_per_s
     if not others:
-        return f", while the background produced {rate:.0f} tokens a second"
+        return f", while the background produced {counted(round(rate), 'token')} a second"
     fastest = max(others, key=lambda run: run.background_tokens_per_s)
     if fastest.background_tokens_per_s <= 0:
         return ""

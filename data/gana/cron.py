@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from apscheduler.triggers.cron import CronTrigger
 
+from domain.counting import counted
+
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _HORIZON = timedelta(days=9 * 366)
 """February 29 comes after eight years at the latest."""
@@ -21,7 +23,7 @@ class WallCron:
         fields = expression.split()
         if len(fields) != 5:
             raise ValueError(
-                f"it has {len(fields)} fields instead of five: minute, hour, day, month, weekday"
+                f"it has {counted(len(fields), 'field')} instead of five: minute, hour, day, month, weekday"
             )
         minute, hour, day, month, weekday = fields
         weekday = _weekdays(weekday)

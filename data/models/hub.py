@@ -18,6 +18,7 @@ from data.models.child import run_module
 from data.models.files import DISK_FULL
 from data.models.inspection import MAX_MLX_FILES, MLX_FILES
 from data.models.wheel import DiskFull
+from domain.counting import counted
 from domain.entities.models import PullProgress
 from domain.errors import ModelUnavailable, UnknownModel
 
@@ -134,7 +135,7 @@ def _download(repository: str, folder: Path) -> None:
     ]
     if not any(name.endswith(".safetensors") for name in names) or len(names) > MAX_MLX_FILES:
         raise _NotForMlx(
-            f"{len(names)} of its {len(siblings)} files are of use, none of them weights, or too many are"
+            f"{len(names)} of its {counted(len(siblings), 'file')} are of use, none of them weights, or too many are"
         )
     files = []
     for name in names:

@@ -3,6 +3,7 @@
 from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import Cause, End, Outcome
 from data.scheduling.jobs import FlowKey, Job, JobSpec
+from domain.counting import counted
 from domain.entities.llm import LlmTaskKind
 
 
@@ -69,5 +70,5 @@ class Admission:
     @staticmethod
     def _full(spec: JobSpec, limit: int, depth: int, flow: str | None) -> End:
         where = f"the queue of {flow}" if flow else "the queue"
-        error = f"{where} is full: {depth} jobs wait, the limit is {limit}"
+        error = f"{where} is full: {counted(depth, 'job waits', 'jobs wait')}, the limit is {limit}"
         return End(spec.id, spec.id, Outcome.REJECTED, Cause.QUEUE_FULL, error, limit, depth, flow)

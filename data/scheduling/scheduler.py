@@ -20,6 +20,7 @@ from data.scheduling.log import StepLog
 from data.scheduling.policies import POLICIES
 from data.scheduling.policy import Choice, Policy
 from data.scheduling.residence import Residence
+from domain.counting import counted
 from domain.entities.llm import LlmTaskKind
 
 SWITCH = LlmTaskKind.MODEL_SWITCH.value
@@ -149,7 +150,8 @@ class InferenceScheduler:
     def _on_switch_model(self, event: ev.SwitchModel) -> None:
         if len(self.switches) >= self.config.max_queued_per_flow:
             limit = self.config.max_queued_per_flow
-            error = f"{len(self.switches)} model switches wait already, the limit is {limit}"
+            waiting = counted(len(self.switches), "model switch waits", "model switches wait")
+            error = f"{waiting} already, the limit is {limit}"
             self._log.instruct(
                 End(event.id, event.id, Outcome.REJECTED, Cause.QUEUE_FULL, error, limit, len(self.switches))
             )
@@ -180,7 +182,7 @@ class InferenceScheduler:
         else:
             job.preemptions += 1
             self.totals.preemptions += 1
-            self._live.put_back(job, f"stopped after {job.tokens_done} tokens: {job.stop_reason}")
+            self._live.put_back(job, f"stopped after {counted(job.tokens_done, 'token')}: {job.stop_reason}")
 
     def _on_completed(self, event: ev.Completed) -> None:
         job = self._of_device(event.job_id, "finished", Phase.RUNNING, Phase.STOPPING)

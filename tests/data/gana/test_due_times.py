@@ -151,6 +151,7 @@ def test_once_is_once() -> None:
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
+        ("8", "1 field instead"),
         ("0 8 * *", "4 fields"),
         ("0 8 * * * *", "6 fields"),
         ("61 8 * * *", "no cron expression"),
