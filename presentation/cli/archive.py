@@ -37,7 +37,8 @@ async def back_up(open_library: OpenLibrary, file: Path) -> None:
 
 async def restore(open_library: OpenLibrary, file: Path, *, sure: bool) -> None:
     """Says where what was there is kept."""
-    make_sure(f"put {file} in the place of all notes, conversations and Ganas that are there now", sure=sure)
+    what = "all notes, conversations and Ganas, which are kept as one more backup"
+    make_sure(f"put {file} in the place of {what}", sure=sure)
     async with open_library() as library:
         kept = await library.archive.restore(file)
     write(f"{file} is restored.\n")

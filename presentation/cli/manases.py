@@ -33,7 +33,8 @@ async def remove(open_library: OpenLibrary, reference: str, *, sure: bool) -> No
         known = await library.manases.get(reference)
         make_sure(f"delete the Manas {known.name}", sure=sure)
         manas = await library.manases.delete(reference)
-    write(f"{manas.name} is removed; its {counted(manas.note_count, 'note stays', 'notes stay')}.\n")
+    stay = f"; its {counted(manas.note_count, 'note stays', 'notes stay')}" if manas.note_count else ""
+    write(f"{manas.name} is removed{stay}.\n")
 
 
 async def change(

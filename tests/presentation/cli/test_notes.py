@@ -264,6 +264,10 @@ def test_tag_and_rm(faces: MemoryFaces) -> None:
 
 
 def test_a_restore_replaces_nothing_unasked(faces: MemoryFaces, tmp_path: Path) -> None:
+    assert "pg_restore" in str(uniun(faces, "restore", str(tmp_path / "b")).exception), (
+        "there is no such file"
+    )
+    (tmp_path / "b").touch()
     unsure = str(uniun(faces, "restore", str(tmp_path / "b")).exception)
     assert "in the place of all notes" in unsure
     assert "--yes" in unsure
