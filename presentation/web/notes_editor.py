@@ -81,6 +81,7 @@ class NotePage:
             with ui.element("aside").classes("u-note-side").props('aria-label="About this note"'):
                 await self._side(chat)
         self._use_mode("write")
+        self._about.reading.follow()
         site.changes.on("notes", self._changed)
         site.changes.on("manases", self._about.refresh)
         # What had a text once is not deleted behind its owner's back.

@@ -50,8 +50,12 @@ class ReadingState:
             self._words = plain("")
             self._retry = button("Try again", on_click=self._try_again).classes("u-chip-button")
         self._retry.set_visibility(False)
-        ui.timer(LOOK_S, self.look)
         ui.context.client.on_delete(self._stop)
+
+    def follow(self) -> None:
+        """From now on. When the page is drawn: a timer waits for the connection, and with it the page would be sent as far
+        as it is."""
+        ui.timer(LOOK_S, self.look)
 
     def typed(self) -> None:
         """The note is being changed."""

@@ -43,7 +43,7 @@ async def page_scheduler(site: Site) -> None:
             plain(_INTRO)
     view.draw()
     await view.look()
-    ui.on("uniun_seen", view.on_seen)
+    view.follow()
 
 
 class SchedulerView:
@@ -81,7 +81,11 @@ class SchedulerView:
                 self._share = _html()
         with _card("Last decisions"):
             self._decisions = _html()
+
+    def follow(self) -> None:
+        """From now on. Last: a timer waits for the connection, and with it the page would be sent as far as it is."""
         self._timer = ui.timer(PERIOD_S, self.look)
+        ui.on("uniun_seen", self.on_seen)
 
     async def look(self) -> None:
         """Shows what is now."""

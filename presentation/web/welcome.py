@@ -11,7 +11,7 @@ from presentation.counting import counted
 from presentation.web.errands import Errand, Tell
 from presentation.web.notes_import import draw_problems
 from presentation.web.notices import sentence
-from presentation.web.parts import button, link_button, main_button
+from presentation.web.parts import button, link, link_button, main_button
 from presentation.web.pulls import fraction, pull_words, size
 from presentation.web.shell import heading, plain
 from presentation.web.site import Site
@@ -135,13 +135,16 @@ class _Ways:
                 with _way(
                     "folder_open",
                     "Import a folder",
-                    "Markdown files, with their links and tags. An Obsidian vault works. The files are only read.",
+                    "Notes that are kept as text files (Markdown, .md), as Obsidian keeps them, with their links and tags. "
+                    "The files are only read.",
                 ):
                     self._folder = ui.input("Folder on this machine", placeholder="~/Notes").props(
                         "outlined dense stack-label"
                     )
                     self._folder.on("keydown.enter", self._import_folder)
-                    self._begin = main_button("Import", on_click=self._import_folder)
+                    with ui.element("div").classes("u-row u-wrap"):
+                        self._begin = main_button("Import", on_click=self._import_folder)
+                        link("or choose files", "/notes/import")
                 with _way(
                     "auto_stories",
                     "Load the sample notes",

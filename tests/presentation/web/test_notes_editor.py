@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 from dependency_injector.containers import DeclarativeContainer
 from playwright.sync_api import Page, expect
@@ -66,6 +67,11 @@ def field(page: Page) -> Any:
 
 def saved(page: Page) -> None:
     expect(page.locator("[data-state]")).to_have_text("Saved")
+
+
+def test_what_is_known_of_a_note_is_sent_with_it(server: Server) -> None:
+    note = make(server, "It is sent whole.")
+    assert "Written here. Begun" in httpx.get(f"{server.url}/notes/{note}").text
 
 
 def test_what_is_typed_is_saved_by_itself(desk: Desk, server: Server) -> None:

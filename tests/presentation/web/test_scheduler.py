@@ -64,6 +64,13 @@ def part(page: Page, title: str) -> Locator:
     return page.locator(".s-part", has=page.get_by_role("heading", name=title, exact=True))
 
 
+def test_the_page_is_sent_with_what_it_shows(server: Server) -> None:
+    """What comes only afterwards pushes away what is being read."""
+    assert ask(server, "sent whole", patient=True, kind="extract") == 200
+    page = httpx.get(f"{server.url}/scheduler", headers={"Accept": "text/html"}).text
+    assert "Model in memory" in page
+
+
 def test_an_idle_scheduler_says_so(desk: Desk) -> None:
     page = open_scheduler(desk)
     expect(page.locator(".s-part").first).to_contain_text("Nothing runs")
