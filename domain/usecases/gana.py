@@ -17,6 +17,7 @@ from domain.entities.gana import (
 )
 from domain.entities.note import Note, NoteDraft
 from domain.errors import (
+    GanaNotFound,
     JobCancelled,
     JobStopped,
     ModelDamaged,
@@ -181,6 +182,10 @@ class GanaEngine:
             if logged.id == run.id and logged.status != "running":
                 return logged
         work = _Work()
+        try:
+            await self.ganas.get(run.gana_id)
+        except GanaNotFound:
+            why = "It was removed while it ran, and what it was writing was not kept."
         work.skip("cancelled", why)
         return await self._logged(self._ended(run, work))
 

@@ -289,6 +289,25 @@ def test_a_tick_that_was_lost_publishes_nothing() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("due", [True, False])
+def test_a_gana_that_is_removed_while_it_runs_says_so(due: bool) -> None:
+    world = GanaWorld(ScriptedCoordinator([HOLD]))
+
+    async def scenario() -> None:
+        gana = await world.gana(due_at=world.now)
+        run = due_run(world, gana) if due else world.engine.process_gana(gana, "interactive")
+        running = asyncio.create_task(run)
+        await submitted(world)
+        await world.ganas.delete(gana.id)
+        world.coordinator.jobs[0].cancel()
+        ended = await running
+        assert (ended.status, ended.reason) == ("skipped", "cancelled")
+        assert ended.detail == "It was removed while it ran, and what it was writing was not kept."
+        assert not world.ganas.published
+
+    asyncio.run(scenario())
+
+
 def test_a_run_that_lost_its_claim_may_end_beside_the_one_that_took_it_over() -> None:
     world = GanaWorld(ScriptedCoordinator([HOLD], answer("Done.")))
 
