@@ -46,6 +46,8 @@ class ToolCallFold:
         self.calls: list[ToolCall] = []
         self._names = {tool.name for tool in tools}
         self._first_id = first_id
+        self._blanks = ""
+        """Before what is held. They belong to the answer only if that is no call."""
         self._held = ""
         self._searched = 0
         """In a call that has begun: so much of what is held has no end of it."""
@@ -75,12 +77,14 @@ class ToolCallFold:
             if self._called(self._held[len(OPEN) : end]):
                 self._held, self._fresh = self._held[end + len(CLOSE) :], True
             else:
-                shown += self._take(end + len(CLOSE))
+                shown += self._blanks + self._take(end + len(CLOSE))
+            self._blanks = ""
         return shown, self.calls[before:]
 
     def end(self) -> tuple[str, list[ToolCall]]:
         """Nothing more comes: what was held back is calls or text. After a call, one that was cut off is neither."""
-        rest, self._held = "".join(self._rest or (self._held,)), ""
+        rest = self._blanks + "".join(self._rest or (self._held,))
+        self._blanks, self._held = "", ""
         before, written = len(self.calls), rest.strip()
         if self._called(rest) or (before and (written.startswith(OPEN) or OPEN.startswith(written))):
             rest = ""
@@ -100,7 +104,7 @@ class ToolCallFold:
         if self._held[:known].strip() or not self._fresh:
             shown = self._take(known)
         elif tag:
-            self._held = self._held[known:]  # blanks before a call are no answer
+            self._blanks, self._held = self._held[:known], self._held[known:]
         if tag and tag[0] == OPEN:
             self._searched = len(OPEN)
         elif tag:

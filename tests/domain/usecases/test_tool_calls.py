@@ -105,6 +105,19 @@ def test_calls_without_end_are_text_from_a_number_on() -> None:
     assert fold(f"[TOOL_CALLS][{', '.join([BARE] * (MAX_CALLS + 1))}]")[1] == []
 
 
+@pytest.mark.parametrize(
+    "begun", ["<tool_call>", "<tool_call>no call</tool_call>", "[TOOL_CALLS]", "<|python_tag|>"]
+)
+def test_blanks_before_what_is_no_call_are_text(begun: str) -> None:
+    for written in (f" {begun}", f"\n\n{begun} and more"):
+        assert fold(written) == (written, [])
+
+
+def test_blanks_between_a_call_and_what_is_none_are_text() -> None:
+    for begun in ("<tool_call>no call</tool_call>", "[TOOL_CALLS] no call", "<|python_tag|>"):
+        assert fold(f"{A} \n{begun}") == (f" \n{begun}", [LOOKED])
+
+
 PARTS = st.sampled_from(
     [
         *(A, B, BARE, BRACKETS, f"[{BARE}]", "<tool_call>", "</tool_call>", "<|python_tag|>"),
