@@ -68,7 +68,7 @@ async def _tasks(container: DeclarativeContainer, notes: dict[str, str]) -> None
             "seconds": 3.1,
         },
     ]
-    for number, fields_of_run in enumerate(runs):
+    for number, fields_of_run in reversed([*enumerate(runs)]):  # oldest first, as they come
         run = {
             "id": f"run-{number}",
             "gana_id": digest.id,
