@@ -323,4 +323,4 @@ def test_ctrl_c_ends_a_real_answer_and_its_engine(model_store: FileModelStore, t
     program.send_signal(signal.SIGINT)
     _, err = program.communicate(timeout=LIMIT_S)
     assert (program.returncode, err) == (1, b"uniun: stopped.\n")
-    assert psutil.wait_procs(engines, timeout=10)[1] == []
+    assert psutil.wait_procs(engines, timeout=120)[1] == []

@@ -152,7 +152,7 @@ if available():
                 await until(running)
                 children = process.children(recursive=True)
                 manager.uniun("background", "uninstall")
-                assert psutil.wait_procs([process, *children], timeout=30)[1] == []
+                assert psutil.wait_procs([process, *children], timeout=120)[1] == []
                 run = await last("id-long")
                 assert run is not None
                 assert run.reason == "cancelled"

@@ -52,7 +52,7 @@ def test_the_background_process_publishes_once_and_leaves_no_engine(
             finally:
                 program.kill()
             assert program.returncode == 0, told
-            assert psutil.wait_procs(children, timeout=30)[1] == []
+            assert psutil.wait_procs(children, timeout=120)[1] == []
             (run,) = await desk.runs()
             assert (run.status, run.by) in (("succeeded", "background"), ("skipped", "background")), told
             assert await desk.published() == (run.status == "succeeded")

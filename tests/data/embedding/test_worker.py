@@ -22,7 +22,7 @@ from tests.memory.library import MemoryLibrary
 from tests.memory.notes import MemoryNotes
 from tests.memory.vectors import MemoryVectors
 
-LIMIT_S = 60
+LIMIT_S = 240
 
 
 class LaneEmbedder(WordEmbedder):

@@ -41,7 +41,7 @@ def holding(folder: Path) -> tuple["subprocess.Popen[str]", str]:
 
 def end(process: "subprocess.Popen[str]") -> None:
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=240)
 
 
 def test_a_killed_process_is_dead_at_once_and_is_forgotten_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from domain.entities.note import ImportReport
 from tests.data.importing.test_folder import Importing
 
-LIMIT_S = 30
+LIMIT_S = 240
 
 
 async def until(reports: AsyncIterator[ImportReport], importing: Importing, texts: dict[str, str]) -> None:

@@ -48,14 +48,14 @@ def test_the_engine_ends_on_a_line_that_makes_no_sense(line: bytes) -> None:
             child.stdin.close()
             child.stdin = None
         # With the pipe still open, so that it is the line that ends the process.
-        assert child.wait(timeout=60) == 2
+        assert child.wait(timeout=240) == 2
         said, complained = child.communicate()
     assert said == b""
     assert b"makes no sense" in complained
 
 
 def test_the_engine_ends_quietly_when_its_parent_has_gone() -> None:
-    done = subprocess.run(ENGINE, input=b"", capture_output=True, timeout=60, check=False)
+    done = subprocess.run(ENGINE, input=b"", capture_output=True, timeout=240, check=False)
     assert (done.returncode, done.stdout) == (0, b"")
 
 

@@ -137,7 +137,7 @@ def test_it_says_what_it_does() -> None:
         await world.write(3)
         assert await world.refill.work(WHOLE_LIBRARY) == DeckWork()
         filling = asyncio.create_task(world.refill.fill())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not world.coordinator.jobs:  # noqa: ASYNC110 - fakes tell nobody
                 await asyncio.sleep(0)
         assert await world.refill.work(WHOLE_LIBRARY) == DeckWork(writing=8)
@@ -159,7 +159,7 @@ def test_it_works_until_it_is_cancelled_and_looks_when_told() -> None:
         await asyncio.sleep(0)
         await world.write(10)
         world.refill.wake()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while await world.lying() < 8:  # noqa: ASYNC110 - fakes tell nobody
                 await asyncio.sleep(0)
         running.cancel()

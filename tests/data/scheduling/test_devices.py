@@ -71,7 +71,7 @@ class Desk:
         return self.far[-1]
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             while not holds():  # noqa: ASYNC110 - nothing tells when a fake has got so far
                 await asyncio.sleep(0)
 

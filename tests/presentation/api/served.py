@@ -60,11 +60,11 @@ class Api:
 
     def openai(self, key: str = "none", **headers: str) -> AsyncOpenAI:
         return AsyncOpenAI(
-            base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=20, default_headers=headers
+            base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=120, default_headers=headers
         )
 
     def client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self.url, timeout=20, trust_env=False)
+        return httpx.AsyncClient(base_url=self.url, timeout=120, trust_env=False)
 
     async def raw(self, head: str, body: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A request in one's own bytes; `{host}` and `{length}` are filled in."""

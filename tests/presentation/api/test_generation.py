@@ -21,7 +21,7 @@ Test = Callable[[Api], Coroutine[Any, Any, None]]
 
 def on(folder: Path, test: Test, runner: FakeRunner | None = None, **options: Any) -> None:
     async def main() -> None:
-        async with asyncio.timeout(30), served(folder, runner, **options) as api:
+        async with asyncio.timeout(120), served(folder, runner, **options) as api:
             await test(api)
 
     asyncio.run(main())
@@ -32,7 +32,7 @@ def says(text: str) -> FakeRunner:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while not condition():  # noqa: ASYNC110 - it is told to nobody
             await asyncio.sleep(0.005)
 

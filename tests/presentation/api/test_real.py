@@ -61,7 +61,7 @@ def url(smollm2: InstalledModel, tmp_path_factory: pytest.TempPathFactory) -> It
     line = server.stdout.readline()
     yield next(word for word in line.split() if word.startswith("http"))
     server.send_signal(signal.SIGINT)
-    server.wait(timeout=30)
+    server.wait(timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def test_a_model_without_tools_says_so(client: openai.OpenAI) -> None:
 
 
 def test_health_metrics_and_keys(url: str) -> None:
-    with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=url, trust_env=False, timeout=120) as client:
         assert client.get("/health").json()["status"] == "ok"
         assert 'uniun_tokens_total{kind="api"}' in client.get("/metrics").text
         assert client.get("/scheduler").json()["resident"] in ("smollm2-135m", "tools")

@@ -26,7 +26,7 @@ from tests.memory.library import MemoryLibrary
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = [sys.executable, "-m", "tests.presentation.cli.chat_program"]
-LIMIT_S = 60
+LIMIT_S = 240
 CTRL_C, CTRL_D, ENTER = b"\x03", b"\x04", b"\r"
 
 

@@ -308,14 +308,14 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, watched: Watched, keys: bytes) 
                 async def main() -> None:
                     watching = asyncio.ensure_future(top(opener(watched)))
                     enough = asyncio.ensure_future(watched.looked_often.wait())
-                    await asyncio.wait((watching, enough), timeout=10, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait((watching, enough), timeout=120, return_when=asyncio.FIRST_COMPLETED)
                     enough.cancel()
                     os.write(ours, keys)
-                    await asyncio.wait_for(watching, 10)
+                    await asyncio.wait_for(watching, 120)
 
                 asyncio.run(main())
     finally:
         # The program's ends are all closed: what it wrote is read to its last byte before ours is.
-        reader.join(10)
+        reader.join(120)
         os.close(ours)
     return b"".join(shown).decode()

@@ -14,7 +14,7 @@ from presentation.server.limits import BodyLimit
 from presentation.server.listen import bound, serve
 from presentation.server.options import ServerOptions
 
-LIMIT_S = 20
+LIMIT_S = 240
 PIECE = b"x" * 16_384
 Stage = tuple[int, dict[str, int]]
 

@@ -68,7 +68,7 @@ class Served(Program):
         self.url = first.split()[3]
 
     def get(self, path: str, **headers: str) -> httpx.Response:
-        return httpx.get(self.url + path, headers=headers, trust_env=False, timeout=30)
+        return httpx.get(self.url + path, headers=headers, trust_env=False, timeout=120)
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def test_a_websocket_of_another_site_is_refused(running: Served) -> None:
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: {origin}\r\n\r\n"
     )
     for origin, status in ((f"http://127.0.0.1:{port}", b"101"), ("http://evil.example", b"403")):
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+        with socket.create_connection(("127.0.0.1", port), timeout=120) as line:
             line.sendall(opening.format(port=port, origin=origin).encode())
             assert line.recv(12).endswith(status)
 
@@ -151,7 +151,7 @@ def test_its_file_is_for_its_owner_only_and_its_secret_opens_what_nothing_else_d
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_good_order_and_another_may_open(number: signal.Signals, tmp_path: Path) -> None:
     with served(tmp_path) as server:
-        with httpx.stream("GET", server.url + "/scheduler/events", trust_env=False, timeout=30):
+        with httpx.stream("GET", server.url + "/scheduler/events", trust_env=False, timeout=120):
             server.process.send_signal(number)
             _, err = server.end()
         assert server.process.returncode == 0
@@ -179,7 +179,7 @@ def test_off_loopback_it_makes_a_token_and_keeps_it(tmp_path: Path) -> None:
         token = file.read_text().strip()
         assert way_in == f"{server.url}/?token={token}"
         assert server.get("/").status_code == 401
-        with httpx.Client(follow_redirects=True, trust_env=False, timeout=30) as browser:
+        with httpx.Client(follow_redirects=True, trust_env=False, timeout=120) as browser:
             assert browser.get(way_in).status_code == 200
             assert browser.get(server.url + "/").status_code == 200
     with served(tmp_path, "--host", "0.0.0.0"):

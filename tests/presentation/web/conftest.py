@@ -32,7 +32,7 @@ from uniun import build_container
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = Path(__file__).parent / "program.py"
 START_S = 180
-PATIENCE_MS = 60_000
+PATIENCE_MS = 120_000
 """For a machine that does much else at the same time."""
 expect.set_options(timeout=PATIENCE_MS)
 Seed = Callable[[DeclarativeContainer], Awaitable[None]]

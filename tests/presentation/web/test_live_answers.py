@@ -32,7 +32,7 @@ class Desk:
         self.answers = LiveAnswers(Changes(), asyncio.get_running_loop().time)
 
     async def ended(self, live: LiveAnswer) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             done = asyncio.Event()
             live.watch(lambda first: done.set() if live.ended else None)
             if not live.ended:
