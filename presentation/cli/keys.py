@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from presentation.cli.openers import Library
-from presentation.cli.terminal import make_sure, say, write
+from presentation.cli.terminal import ask_first, say, write
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 
@@ -35,6 +35,6 @@ async def revoke(open_library: OpenLibrary, reference: str, *, sure: bool) -> No
     """Says which one it was."""
     async with open_library() as library:
         known = await library.api_keys.find(reference)
-        make_sure(f"revoke the key of {known.name}", sure=sure)
+        ask_first(f"revoke the key of {known.name}", sure=sure)
         key = await library.api_keys.revoke(known.id)
     write(f"The key of {key.name} is revoked.\n")

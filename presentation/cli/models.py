@@ -13,7 +13,7 @@ from domain.entities.llm import Sampling
 from domain.entities.models import InstalledModel
 from presentation.cli import progress
 from presentation.cli.tables import Column, Row, print_table
-from presentation.cli.terminal import make_sure, out, printable, size, write
+from presentation.cli.terminal import ask_first, out, printable, size, write
 from presentation.controllers.models import ModelsController
 from presentation.counting import counted
 
@@ -79,7 +79,7 @@ def remove(models: ModelsController, name: str, *, sure: bool) -> None:
     """Removes and says what that freed. What is not there is told by the removal itself."""
     for model in models.shelf().installed:
         if model.name == name:
-            make_sure(f"remove the model {printable(name)}", sure=sure)
+            ask_first(f"remove the model {printable(name)}", sure=sure)
     freed = models.remove(name)
     write(
         f"{name} is removed, {size(freed)} freed.\n" if freed else f"{name} is forgotten; its files stay.\n"

@@ -44,6 +44,11 @@ def make_sure(deed: str, *, sure: bool) -> None:
     typer.confirm(f"{deed[:1].upper()}{deed[1:]}?", abort=True, err=True)
 
 
+def ask_first(deed: str, *, sure: bool) -> None:
+    """Before what loses nothing that anybody typed: asks on a terminal; a script means what it says."""
+    make_sure(deed, sure=sure or not sys.stdin.isatty())
+
+
 def read_piped(limit: int) -> str:
     """All of stdin, as UTF-8 whatever the locale says. Raises `InvalidRequest` beyond `limit` bytes."""
     raw = sys.stdin.buffer.read(limit + 1)

@@ -28,10 +28,7 @@ def test_pull_use_rm_add(tmp_path: Path) -> None:
     assert "ready" not in pulled.stderr
     assert models("add", "mine", str(tmp_path), store=store).stdout == "mine (1.5 MB) is registered.\n"
     assert models("use", "mine", store=store).stdout == "mine is the default from now on.\n"
-    unsure = models("rm", "tiny", store=store).exception
-    assert isinstance(unsure, InvalidRequest)
-    assert str(unsure) == "Nobody can be asked whether to remove the model tiny. Add --yes to be sure."
-    assert models("rm", "tiny", "-y", store=store).stdout == "tiny is removed, 1.5 MB freed.\n"
+    assert models("rm", "tiny", store=store).stdout == "tiny is removed, 1.5 MB freed.\n"
     assert store.names == ["mine"]
     assert store.default == "mine"
     assert isinstance(models("rm", "tiny", store=store).exception, UnknownModel)

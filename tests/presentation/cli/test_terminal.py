@@ -1,11 +1,12 @@
 import sys
+from collections.abc import Callable
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from domain.errors import InvalidRequest
-from presentation.cli.terminal import make_sure, printable, size
+from presentation.cli.terminal import ask_first, make_sure, printable, size
 
 
 @pytest.mark.parametrize(
@@ -35,8 +36,15 @@ def test_what_cannot_be_taken_back_is_not_done_where_nobody_can_be_asked() -> No
         make_sure("delete it", sure=False)
 
 
+def test_what_loses_nothing_that_was_typed_is_done_there() -> None:
+    ask_first("delete it", sure=False)
+
+
+@pytest.mark.parametrize("ask", [make_sure, ask_first])
 @pytest.mark.parametrize(("typed", "goes_on"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
-def test_on_a_terminal_it_is_asked(typed: str, goes_on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_it_is_asked(
+    typed: str, goes_on: bool, ask: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = typer.Typer()
     done: list[str] = []
 
@@ -44,7 +52,7 @@ def test_on_a_terminal_it_is_asked(typed: str, goes_on: bool, monkeypatch: pytes
     def deed() -> None:
         # The command sees the stdin of the runner, which is made when it begins.
         monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-        make_sure("delete it", sure=False)
+        ask("delete it", sure=False)
         done.append("it")
 
     said = CliRunner().invoke(app, input=typed)
