@@ -2,9 +2,7 @@
 
 import asyncio
 import itertools
-import secrets
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -14,11 +12,12 @@ from data.scheduling.config import SchedulerConfig
 from data.scheduling.events import Cause, End, Outcome, Record
 from data.scheduling.handle import CallerHandle
 from data.scheduling.inspection import Gauges, gauges, snapshot
-from data.scheduling.jobs import Job, JobSpec, Phase
+from data.scheduling.jobs import JobSpec, Phase
 from data.scheduling.scheduler import InferenceScheduler
 from data.scheduling.uniun_policy import T1
 from data.scheduling.waits import Waits
-from domain.entities.llm import GenerationRequest, GenerationResult, LlmTaskKind
+from data.scheduling.work import Work, runner_job
+from domain.entities.llm import GenerationRequest, LlmTaskKind
 from domain.entities.scheduler import JobView, SchedulerSnapshot
 from domain.errors import (
     EngineError,
@@ -30,25 +29,10 @@ from domain.errors import (
     QueueFull,
     UniunError,
 )
-from domain.repositories.inference_runner import InferenceRunner, RunnerJob, RunnerOutcome, RunnerProgress
+from domain.repositories.inference_runner import InferenceRunner, RunnerProgress
 from domain.repositories.model_store import ModelStore
 
 Answer = TypeVar("Answer")
-
-
-@dataclass(slots=True)
-class Work:
-    """A live job: the scheduler's record of it, what the device needs, and who listens."""
-
-    job: Job
-    runner_job: RunnerJob
-    handles: dict[str, CallerHandle] = field(default_factory=dict)
-    text: list[str] = field(default_factory=list)
-    tokens: int = 0
-    progress: RunnerProgress | None = None
-    first_token_at: float | None = None
-    outcome: RunnerOutcome | None = None
-    error: UniunError | None = None
 
 
 class Dispatcher:
@@ -364,7 +348,7 @@ class Dispatcher:
             return
         work = self._works.get(job.id)
         if work is None:
-            work = self._works[job.id] = Work(job, _runner_job(job, request))
+            work = self._works[job.id] = Work(job, runner_job(job, request))
         elif work.text:
             handle.text("".join(work.text), work.tokens)
         work.handles[caller_id] = handle
@@ -389,23 +373,9 @@ class Dispatcher:
         if work is not None:
             work.handles.pop(end.id, None)
         if end.outcome is Outcome.FINISHED and work is not None and work.outcome is not None:
-            handle.finish(self._result(work, work.outcome, handle))
+            handle.finish(work.result(work.outcome, handle.submitted_at))
         else:
             handle.fail(self._error(end, work))
-
-    def _result(self, work: Work, outcome: RunnerOutcome, handle: CallerHandle) -> GenerationResult:
-        job, asked = work.job, handle.submitted_at
-        started = job.first_dispatch_at if job.first_dispatch_at is not None else asked
-        first = work.first_token_at
-        return GenerationResult(
-            text=outcome.text,
-            finish_reason=outcome.finish_reason or "stop",
-            usage=outcome.usage,
-            wait_s=max(0.0, started - asked),
-            first_token_s=None if first is None else max(0.0, first - asked),
-            service_s=job.service_s,
-            preemptions=job.preemptions,
-        )
 
     def _error(self, end: End, work: Work | None) -> UniunError:
         match end.cause:
@@ -437,21 +407,3 @@ async def _answered(call: Awaitable[Answer]) -> Answer:
         if task is None or task.cancelling():
             raise
         raise EngineError("The engine gave up in the middle. Try again.") from None
-
-
-def _runner_job(job: Job, request: GenerationRequest) -> RunnerJob:
-    sampling = request.sampling
-    if sampling.seed is None:
-        sampling = sampling.model_copy(update={"seed": secrets.randbits(62)})
-    return RunnerJob(
-        id=job.id,
-        cache_key=f"{request.kind}/{request.flow}",
-        messages=request.messages,
-        prompt=request.prompt,
-        sampling=sampling,
-        max_tokens=request.max_tokens,
-        stop=request.stop,
-        json_schema=request.json_schema,
-        tooling=request.tooling,
-        thinking=request.thinking,
-    )
