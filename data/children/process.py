@@ -179,7 +179,15 @@ class ChildProcess:
                 await self._process.wait()
                 # Neither cancels it nor ends as it ended: a child that was not reaped in time is closed again.
                 await asyncio.wait({self._listening})
+                await self._read_to_the_end()
         self._listening.cancel()
+
+    async def _read_to_the_end(self) -> None:
+        """Only then asyncio lets go of the pipes; left to the end of the event loop, they end in a traceback on stderr."""
+        assert self._process.stdout is not None
+        with contextlib.suppress(RuntimeError):  # somebody else waits for a line, and sees the end
+            while await self._process.stdout.read(65_536):
+                pass
 
     async def _loss(self, what: str, *, exited: bool = False) -> UniunError:
         if exited:

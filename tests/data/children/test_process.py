@@ -1,6 +1,7 @@
 """A child that the system is slow to take away."""
 
 import asyncio
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
@@ -89,3 +90,19 @@ def test_a_child_that_uses_no_cpu_or_enough_of_it_is_hung_and_patience_ends(
     with pytest.raises(EngineLost, match=f"no sign of life for {0.2 * looks_at_it / 4:g} s"):
         silent(looks, 0.2, monkeypatch)
     assert looks.count == looks_at_it
+
+
+def test_nothing_of_a_closed_child_is_left_to_the_end_of_the_event_loop() -> None:
+    """The transport would be closed by the garbage collector, which prints a traceback."""
+
+    async def main() -> None:
+        chatty = ("-c", "import sys; print('x' * 50_000, flush=True); sys.stdin.read()")
+        for _ in range(5):
+            child = await ChildProcess.start(dataclasses.replace(SLEEPER, arguments=chatty))
+            assert child._process.stdout is not None
+            await child._process.stdout.read(1)
+            await child.close()
+            assert child._process.stdout.at_eof()
+            assert child._process._transport.is_closing()  # type: ignore[attr-defined]
+
+    asyncio.run(main())
