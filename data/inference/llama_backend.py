@@ -18,16 +18,9 @@ from data.inference.sampling import greedy, seed32
 from domain.entities.llm import Sampling
 from domain.errors import EngineMissing, ModelLoadFailed
 
-TILE = 64
-"""From so many tokens on flash attention computes in tiles, whose sums differ in the last bits. Above it and below it (3 to
-63 tried) a token's state is the same bits in whatever chunks the prompt was read. So all chunks of a prompt are of one
-kind, and a job which was stopped or lost gives the same text."""
-_TILED = (TILE, 128)
-"""Least and most tokens of a chunk: 1.08 times as fast as chunks of 63, and as fast as any longer ones."""
-_SHORT = (8, TILE - 8)
-_READ_PER_THREAD = 2e10
-"""Parameters times prompt tokens per second that a core computes, measured on one of 2023. The kind of chunk must not
-depend on how fast this machine happens to be at the moment."""
+LEAST_CHUNK, MOST_CHUNK = 8, 56
+"""An evaluation takes less than both together, 64: from there on flash attention computes in tiles, whose sums differ. Below
+(3 to 63 tried) a prompt's state is the same bits in whatever chunks it was read, also behind a kept prefix."""
 _F16_BYTES = 2
 _MIN_SLOTS = 2
 """One for the running job and one for the job that it preempted, whatever the budget says."""
@@ -43,6 +36,7 @@ class LlamaBackend:
     """
 
     name = "llama.cpp"
+    least_chunk, most_chunk = LEAST_CHUNK, MOST_CHUNK
 
     def __init__(self, path: Path, options: EngineOptions, clock: Clock) -> None:
         """Raises `EngineMissing` or `ModelLoadFailed`."""
@@ -76,10 +70,7 @@ class LlamaBackend:
             params.n_threads = params.n_threads_batch = options.threads
         # A recurrent state is written in place: half an evaluation would spoil it.
         self.interruptible = not (self._model.is_recurrent() or self._model.is_hybrid())
-        tile_s = TILE * self._model.n_params / (params.n_threads * _READ_PER_THREAD)
-        tiled = self.interruptible and tile_s <= options.interruptible_chunk_s
-        self.least_chunk, self.most_chunk = _TILED if tiled else _SHORT
-        params.n_batch = params.n_ubatch = self.least_chunk + self.most_chunk - 1
+        params.n_batch = params.n_ubatch = LEAST_CHUNK + MOST_CHUNK - 1
         self._context = llama.LlamaContext(self._model, params, verbose=False)
         if self.interruptible:
             self._context.install_cancel_callback()

@@ -7,7 +7,7 @@ class ChunkSizer:
     """Learns the prefill speed and sizes chunks so that one takes about `chunk_s`.
 
     A long chunk is the cheaper one, so what is left goes with the last chunk when it would be less than `least` tokens
-    by itself. No chunk of a prompt of more than `least` tokens is shorter than that, wherever the job was stopped.
+    by itself. No chunk is shorter than that where so many are missing.
     """
 
     def __init__(self, chunk_s: float, least: int, most: int) -> None:

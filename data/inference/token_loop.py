@@ -121,11 +121,11 @@ class TokenLoop:
     def _step(self, sequence: Sequence, slot: Slot) -> tuple[int | None, str]:
         """Up to the next boundary: a prefill chunk, or a token.
 
-        The prompt is read in the same chunks whether tokens of the answer follow it or not.
+        What a job had produced before its state was lost is evaluated token by token, as it was then: chunks would leave
+        other bits.
         """
         held, prompt = len(slot.tokens), sequence.prompt_tokens - 1
-        missing = (prompt if held < prompt else len(sequence.tokens) - 1) - held
-        if missing == 0:
+        if held == len(sequence.tokens) - 1:
             self._kv.evaluate(slot, sequence.tokens[-1:], want_logits=True)
             token = sequence.choose(self._backend)
             before = sequence.done
@@ -134,7 +134,8 @@ class TokenLoop:
                 check_logits(self._backend)
             return (token if sequence.done > before else None), text
         start = self._clock.monotonic()
-        chunk = sequence.tokens[held : held + self._chunks.size(missing)]
+        size = self._chunks.size(prompt - held) if held < prompt else 1
+        chunk = sequence.tokens[held : held + size]
         self._kv.evaluate(slot, chunk, want_logits=False)
         self._chunks.learn(len(chunk), self._clock.monotonic() - start)
         return None, ""

@@ -1,8 +1,8 @@
 """Noticing that a model goes round in circles, as small ones do: it would go on until it may write no more."""
 
-TIMES = 4
-"""A refrain or an example may well stand there three times."""
-_LEAST_CHARACTERS = 120
+TIMES = 8
+_LEAST_CHARACTERS = 1_000
+"""Tables, lists and refrains repeat themselves, and some people ask for a sentence twenty times."""
 _PROBE = 40
 _LOOKED_AT = 4_000
 

@@ -311,8 +311,8 @@ def test_an_interruption_that_nobody_asked_for_costs_time_only(play: Play) -> No
 
 
 @pytest.mark.parametrize("produced", [0, 1, 2, 9, 30])
-def test_a_lost_prompt_is_read_again_in_chunks_of_its_own(produced: int) -> None:
-    """What follows the prompt must not change the kind of its chunks, and with it the last bits of its state."""
+def test_what_a_lost_job_had_produced_is_evaluated_token_by_token(produced: int) -> None:
+    """As it was the first time; the prompt is read in the same chunks whether something follows it or not."""
     backend = Bytes()
     loop = TokenLoop(backend, EngineOptions(), SystemClock())
     answer = [ord("ab"[at % 2]) for at in range(produced)]
@@ -323,6 +323,5 @@ def test_a_lost_prompt_is_read_again_in_chunks_of_its_own(produced: int) -> None
         lambda prefilled, prompt, done, token, text: told.append((prefilled, done)),
         lambda: False,
     )
-    assert backend.evaluated[0] == 11  # all but the last of the prompt, which belongs to the next step
-    assert sum(backend.evaluated[1:]) == produced + 1
+    assert backend.evaluated == [11] + [1] * (produced + 1)
     assert told[-1] == (12, produced + 1)

@@ -8,13 +8,13 @@ SENTENCE = "The old mill stands by the river, and nobody knows why. "
 @pytest.mark.parametrize(
     "text",
     [
-        SENTENCE * TIMES,
-        "Something else first.\n\n" + SENTENCE * TIMES,
-        (SENTENCE + "The willows lean over it. ") * TIMES,
-        "and the river and the river " + "and the river " * 20,
-        "very " * 40,
-        "- Water it.\n- Feed it.\n- Wait a day.\n" * TIMES,
-        "```\nx = 1\n```\n" + SENTENCE * TIMES,
+        SENTENCE * 20,
+        "Something else first.\n\n" + SENTENCE * 20,
+        (SENTENCE * 3 + "The willows lean over it. ") * TIMES,
+        "and the river and the river " + "and the river " * 80,
+        "very " * 201,
+        "- Water it.\n- Feed it.\n- Wait a day.\n" * 30,
+        "```\nx = 1\n```\n" + SENTENCE * 20,
     ],
 )
 def test_the_same_words_again_and_again_are_a_circle(text: str) -> None:
@@ -26,13 +26,17 @@ def test_the_same_words_again_and_again_are_a_circle(text: str) -> None:
     [
         "",
         "Hello.",
-        SENTENCE * (TIMES - 1),
-        SENTENCE * TIMES + "But then something else came.",
+        (SENTENCE * 3 + "The willows lean over it. ") * (TIMES - 1),
+        SENTENCE * 17,
+        "| Rice and beans | 100 kcal |\n" * 20,
+        "print('hello')\n" * 40,
+        "Row, row, row your boat, gently down the stream.\n" * 4,
+        SENTENCE * 20 + "But then something else came.",
         "ha " * 8,
         "| --- " * 80,
         "0, " * 100,
         "".join(f"{number}. Water the {number}th bed in the evening.\n" for number in range(40)),
-        "```html\n" + "<tr><td>name</td><td>value</td></tr>\n" * 20,
+        "```html\n" + "<tr><td>name</td><td>value</td></tr>\n" * 50,
     ],
 )
 def test_what_says_something_new_is_none_and_neither_is_a_refrain_a_table_or_code(text: str) -> None:
