@@ -12,7 +12,8 @@ from presentation.counting import counted
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 OpenControllers = Callable[[], AbstractAsyncContextManager[Controllers]]
 _ID_CHARACTERS = 8
-_COUNTED = {"buffered": "ready", "barren": "combinations without a thought"}
+_COUNTED = {"buffered": "ready", "barren": "without a thought"}
+"""Combinations of notes that gave none are no cards, but counted with them."""
 
 
 async def show(open_library: OpenLibrary, manas: str | None) -> None:

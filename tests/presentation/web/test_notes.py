@@ -401,3 +401,14 @@ def test_what_an_import_made_twice_is_told_and_can_be_undone(desk: Desk, tmp_pat
     expect(page.get_by_text("2 notes are deleted.")).to_be_visible()
     page.goto("/notes?q=Twice")
     expect(page.get_by_role("list", name="Notes").locator(".u-note-row")).to_have_count(2)
+
+
+def test_a_note_that_was_begun_and_left_is_gone(desk: Desk) -> None:
+    page = desk.open("/notes")
+    page.get_by_role("button", name="New note").click()
+    page.wait_for_url(re.compile(r"/notes/[0-9a-f]+"))
+    expect(page.get_by_label("Title")).to_be_focused()
+    page.get_by_role("link", name="All notes").click()
+    page.wait_for_url("**/notes")
+    expect(page.locator(".u-note-row").first).to_be_visible()
+    expect(page.get_by_role("link", name="Untitled")).to_have_count(0)
