@@ -27,7 +27,10 @@ _QUEUE = (
     "From the most urgent to the least. When each starts is a guess from how long such jobs took before; whatever comes "
     "in later and is more urgent goes first."
 )
-_TURNS = "Time that each has had on the model. Of those that wait for a fair turn, the one with the shortest bar goes next."
+_TURNS = (
+    "What each is counted to have had of the model: seconds over its weight, halved every five minutes; whoever comes anew begins "
+    "where the others are. Of those that wait for a fair turn, the one with the shortest bar goes next."
+)
 _SHARE = "Its part of the busy time of the last 5 minutes. The line is its limit."
 
 
