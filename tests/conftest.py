@@ -13,7 +13,7 @@ from domain.entities.models import InstalledModel
 # How fast a machine is, and what else it does meanwhile, says nothing about what is tested.
 _ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Every run tries the same examples, so that one that fails says something of the change. To look for new ones:
-# make test ARGS='-m hypothesis --hypothesis-profile "at random"'
+# make test ARGS='--hypothesis-profile "at random"'
 settings.register_profile("at random", _ANY_MACHINE, derandomize=False)
 settings.register_profile("the same", _ANY_MACHINE, derandomize=True)
 settings.load_profile("the same")

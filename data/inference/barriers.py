@@ -73,14 +73,22 @@ class Barriers:
 
 
 def barriers(clock: Clock) -> Barriers | None:
-    """Of this process, once its libgomp is loaded; none where there is nothing to steer or nothing to steer it by."""
-    tasks = Path("/proc/self/task")
+    """Of this process, once its libgomp is loaded; none where it has none."""
     try:
         parallel = ctypes.CDLL(_libgomp()).GOMP_parallel
-        _waited_s(tasks)
-    except (OSError, ValueError, IndexError, AttributeError):
+    except (OSError, AttributeError):
         return None
-    return Barriers(lambda: _waited_s(tasks), lambda: _sleepers(parallel), clock)
+    return Barriers(waits(Path("/proc/self/task"), clock), lambda: _sleepers(parallel), clock)
+
+
+def waits(tasks: Path, clock: Clock) -> Callable[[], float]:
+    """How long the threads have waited so far. Where the system does not count it, they are taken to wait all the time, so
+    that the spins stay short."""
+    try:
+        _waited_s(tasks)
+    except (OSError, ValueError, IndexError):
+        return clock.monotonic
+    return lambda: _waited_s(tasks)
 
 
 def _libgomp() -> str:

@@ -3,12 +3,13 @@
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
 
 from data.clock import SystemClock
-from data.inference.barriers import Barriers, barriers
+from data.inference.barriers import Barriers, barriers, waits
 from data.inference.llama_backend import LlamaBackend
 from data.inference.options import EngineOptions
 from domain.entities.models import InstalledModel
@@ -76,6 +77,22 @@ def test_a_pause_says_nothing_of_the_time_after_it() -> None:
         machine.clock.run(3600)
         machine.evaluate(0.5, times=1)
         assert machine.barriers.short
+
+
+def test_spins_stay_short_where_the_system_does_not_count_what_threads_wait(tmp_path: Path) -> None:
+    task = tmp_path / "1"
+    task.mkdir()
+    clock = HandClock()
+    for written in (None, "", "1 none 3"):
+        if written is not None:
+            (task / "schedstat").write_text(written)
+        machine = Barriers(waits(tmp_path, clock), lambda: lambda: None, clock)
+        for _ in range(1_000):
+            machine.look()
+            clock.run(0.01)
+        assert machine.short
+    (task / "schedstat").write_text("5000000000 2500000000 9\n")
+    assert waits(tmp_path, clock)() == 2.5
 
 
 def test_a_closed_one_leaves_no_team() -> None:
