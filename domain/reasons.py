@@ -1,4 +1,4 @@
-"""The words of the validation library in those of a user."""
+"""The words of the validation library, and of the system, in those of a user."""
 
 import re
 
@@ -22,6 +22,8 @@ _PHRASES = tuple(
         (r"Invalid JSON: ", "it is no JSON: "),
     )
 )
+_NO_THREAD = ("can't start new thread", "Resource temporarily unavailable")
+"""Python's own words; libgomp, OpenBLAS and C++ hand on the system's."""
 
 
 def plain_reason(message: str) -> str:
@@ -30,3 +32,13 @@ def plain_reason(message: str) -> str:
         if match := pattern.match(message):
             return plain + message[match.end() :]
     return message
+
+
+def thread_limit(words: str) -> str | None:
+    """What a process says that was given no thread or no process, if this is it."""
+    if not any(sign in words for sign in _NO_THREAD):
+        return None
+    return (
+        "The system lets this user, or this container, have no more processes and threads. "
+        "End other programs, or raise the limit (`ulimit -u`)."
+    )

@@ -17,6 +17,7 @@ import data
 from data.children import lines
 from data.children.lines import Line
 from domain.errors import UniunError
+from domain.reasons import thread_limit
 
 _STDERR_LINES = 50
 _STDERR_LINE_CHARS = 500
@@ -75,8 +76,9 @@ class ChildProcess:
                 # own parent, which step back, an engine in a session of its own made 2.5 tokens a second instead of 118.
                 process_group=0,
             )
-        except OSError as error:
-            raise kind.lost(f"The {kind.name} process could not be started: {error}") from error
+        except (OSError, RuntimeError) as error:  # a thread waits for the end of each process
+            why = thread_limit(str(error)) or error
+            raise kind.lost(f"The {kind.name} process could not be started: {why}") from error
         return cls(kind, process)
 
     @property
@@ -200,11 +202,9 @@ class ChildProcess:
         if code is not None:
             what += f" ({_exit_name(code)})"
         last = next((line for line in reversed(self._stderr) if line.strip()), "")
-        return self._kind.lost(
-            f"The {self._kind.name} process {self.pid} {what}."
-            + (f" Its last words: {last}." if last else "")
-            + f" {self._kind.what_now}"
-        )
+        why = thread_limit("\n".join(self._stderr)) or (f"Its last words: {last}." if last else "")
+        said = (f"The {self._kind.name} process {self.pid} {what}.", why, self._kind.what_now)
+        return self._kind.lost(" ".join(filter(None, said)))
 
     async def _listen(self) -> None:
         """Keeps the last lines of stderr; a child whose stderr nobody reads would block."""

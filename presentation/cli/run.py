@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 
 from domain.errors import InvalidRequest, UniunError, UnknownModel
-from domain.reasons import plain_reason
+from domain.reasons import plain_reason, thread_limit
 from presentation.cli.terminal import say
 
 T = TypeVar("T")
@@ -49,6 +49,9 @@ def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> 
             say(_unexpected(error, log_file))
             return FAILED
         say(f"The output could not be written: {error.strerror}. Free some disk space and try again.")
+        return FAILED
+    except RuntimeError as error:
+        say(thread_limit(str(error)) or _unexpected(error, log_file))
         return FAILED
     except Exception as error:  # noqa: BLE001 - the last line of defence: the user gets a sentence, the log the rest
         say(_unexpected(error, log_file))

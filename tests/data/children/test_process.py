@@ -2,6 +2,8 @@
 
 import asyncio
 import dataclasses
+import errno
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -47,6 +49,42 @@ def test_the_loss_of_a_child_is_told_though_it_was_not_reaped_in_time(
         await child.close()
 
     asyncio.run(main())
+
+
+NO_THREADS = (
+    "RuntimeError: can't start new thread",
+    "libgomp: Thread creation failed: Resource temporarily unavailable",
+    "OpenBLAS blas_thread_init: pthread_create failed for thread 1 of 2: Resource temporarily unavailable\nKeyboardInterrupt",
+)
+
+
+@pytest.mark.parametrize("words", NO_THREADS)
+def test_a_child_that_gets_no_threads_says_which_limit_it_met(words: str) -> None:
+    async def main() -> None:
+        dying = ("-c", f"import sys; sys.stderr.write({words!r}); sys.exit(1)")
+        child = await ChildProcess.start(dataclasses.replace(ECHO, arguments=dying))
+        try:
+            with pytest.raises(EngineLost, match=r"exit code 1.*ulimit -u.*Start it again") as lost:
+                await child.receive(120.0, "it was asked")
+            assert words.splitlines()[-1] not in str(lost.value)
+        finally:
+            await child.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "error", [BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)), RuntimeError(NO_THREADS[0])]
+)
+def test_a_child_that_cannot_be_started_says_which_limit_it_met(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*arguments: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
+    with pytest.raises(EngineLost, match=r"echo process could not be started: .*ulimit -u"):
+        asyncio.run(ChildProcess.start(ECHO))
 
 
 class Looks:

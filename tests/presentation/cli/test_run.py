@@ -69,6 +69,14 @@ def test_a_full_disk_is_nothing_to_report(
     assert not log_file().exists()
 
 
+def test_a_program_that_gets_no_thread_says_which_limit_it_met(
+    capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
+) -> None:
+    assert run(failing(RuntimeError("can't start new thread")), [], log_file) == 1
+    assert "ulimit -u" in capsys.readouterr().err
+    assert not log_file().exists()
+
+
 def test_a_log_that_cannot_be_written_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert run(failing(ZeroDivisionError()), [], lambda: tmp_path / "file" / "log") == 1
