@@ -55,9 +55,10 @@ class ReadFile:
         its own time. What is known of the note already stays where the file says nothing new."""
         told = _past(self.parsed.created_at, now)
         written = _past(_written_at(self.file), now) or now
-        changed = _past(self.parsed.updated_at, now) or written
-        if old is not None and old.content_hash == content_hash:
-            changed = old.changed_at
+        same = old is not None and old.content_hash == content_hash
+        changed = _past(self.parsed.updated_at, now) or (
+            old.changed_at if old is not None and same else written
+        )
         if told is not None:
             return told, max(told, changed)
         return min(written if old is None else old.created_at, changed), changed

@@ -281,6 +281,21 @@ def test_a_changed_file_is_changed_when_it_was_written(importing: Importing, tmp
     assert (note.text, note.created_at, note.changed_at) == ("two", MAY, JUNE)
 
 
+def test_a_time_that_is_corrected_alone_is_the_notes_time(importing: Importing, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    for front, times in (
+        ("created: 2024-06-01\nupdated: 2024-06-01", (JUNE, JUNE)),
+        ("created: 2024-05-01\nupdated: 2024-06-01", (MAY, JUNE)),
+        ("created: 2024-05-01\nupdated: 2024-05-01", (MAY, MAY)),
+        ("created: 2024-05-01", (MAY, MAY)),
+        ("updated: 2024-06-01", (MAY, JUNE)),
+    ):
+        path.write_text(f"---\n{front}\n---\ntext")
+        assert counts(importing.run(tmp_path))[2] == 0
+        note = importing.by_name("a.md")
+        assert (note.created_at, note.changed_at) == times
+
+
 def test_links_out_of_the_folder_are_followed_once(importing: Importing, tmp_path: Path) -> None:
     vault, outside = tmp_path / "vault", tmp_path / "outside"
     vault.mkdir()
