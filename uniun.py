@@ -16,9 +16,8 @@ from presentation.cli.start import begin, interruptible
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dependency_injector.containers import DeclarativeContainer
-
     from data.clock import Clock
+    from data.database.session import Database
     from data.embedding.service import EmbeddingService
     from data.embedding.worker import EmbeddingWorker
     from data.presence import ServerAddress
@@ -39,57 +38,34 @@ if TYPE_CHECKING:
 
 
 _KEEP_AGAIN_S = 2.0
+Container = Any
+"""A class of providers, made by `build_container`. Not the library's own, which imports whole web frameworks for what is
+not used here."""
 
 
-def build_container(settings: Settings, server: ServerAddress | None = None) -> DeclarativeContainer:
+def late(name: str) -> Callable[..., Any]:
+    """A class that is imported when one of it is first built: no command needs more than a few of all."""
+    module, _, attribute = name.rpartition(".")
+
+    def build(*given: Any, **named: Any) -> Any:
+        from importlib import import_module
+
+        return getattr(import_module(module), attribute)(*given, **named)
+
+    return build
+
+
+def build_container(settings: Settings, server: ServerAddress | None = None) -> Container:
     """The one container: flat, lazy, and only ever seen in this file. With a server, that one's scheduler is used."""
     import asyncio
     from functools import partial
 
-    from dependency_injector import containers, providers
+    from dependency_injector import providers
 
     from data.clock import SystemClock
-    from data.database.session import Database, sqlite_url
     from data.demo.load import sample_folder
-    from data.demo.play import EngineDemo
-    from data.desktop import DesktopFolders
-    from data.embedding.patience import ImpatientEmbedder
-    from data.engine_settings import EngineSettings
-    from data.export.archive import FolderArchives
-    from data.export.backup import SqliteBackups
-    from data.export.restore import SqliteRestore
-    from data.gana.due_times import CalendarDueTimes
-    from data.gana.holders import ClaimHolders
-    from data.gana.lease import TickLeases
-    from data.gana.ticker import GanaTicker
-    from data.gana.webhook import HttpWebhook
-    from data.health import MachineHealth
     from data.identity import RandomIdentities, new_secret
-    from data.importing.folder import FolderImporter
-    from data.importing.uploads import UploadFolder
-    from data.inference.remote.servers import RemoteServers
-    from data.inference.supervisor import EngineRunner
-    from data.knowledge.backfill import Backfill
-    from data.loops import LoopLog
-    from data.markdown.parser import MarkdownNoteParser
-    from data.models.reachability import HubReachability
     from data.models.store import FileModelStore
-    from data.nataraj.refill import DeckRefill
-    from data.note_changes import LocalNoteChanges
-    from data.preference_store import FilePreferences, ReadingWanted
-    from data.presence import Presence
-    from data.remote_app.scheduler import RemoteScheduler
-    from data.repositories.api_keys import SqlApiKeyRepository
-    from data.repositories.cards import SqlCardRepository
-    from data.repositories.conversations import SqlConversationRepository
-    from data.repositories.ganas import SqlGanaRepository
-    from data.repositories.knowledge import SqlKnowledgeRepository
-    from data.repositories.manases import SqlManasRepository
-    from data.repositories.notes import SqlNoteRepository
-    from data.repositories.vectors import SqlVectorRepository
-    from data.repositories.work_claims import SqlWorkClaims
-    from data.scheduling.devices import Devices
-    from data.scheduling.history import TraceHistory
     from domain.usecases import (
         api,
         api_keys,
@@ -134,45 +110,74 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
     from presentation.controllers.scheduler import SchedulerController
     from presentation.controllers.settings import SettingsController
 
-    class Container(containers.DeclarativeContainer):
+    class Providers:
         clock = providers.Singleton(SystemClock)
         store = providers.Singleton(
             FileModelStore, settings.data_dir, clock, context_limit=settings.engine.context_limit
         )
-        runner = providers.Singleton(EngineRunner, store, settings.engine, clock)
-        model_servers = providers.Singleton(RemoteServers, clock)
-        presence = providers.Singleton(Presence, settings.data_dir, settings.database_url)
+        runner = providers.Singleton(
+            late("data.inference.supervisor.EngineRunner"), store, settings.engine, clock
+        )
+        model_servers = providers.Singleton(late("data.inference.remote.servers.RemoteServers"), clock)
+        presence = providers.Singleton(
+            late("data.presence.Presence"), settings.data_dir, settings.database_url
+        )
         dispatcher: providers.Provider[Any] = (
             providers.Singleton(
-                Devices, runner, model_servers.provided.runner, store, clock, settings.scheduler
+                late("data.scheduling.devices.Devices"),
+                runner,
+                model_servers.provided.runner,
+                store,
+                clock,
+                settings.scheduler,
             )
             if server is None
-            else providers.Singleton(RemoteScheduler, server, presence.provided.server_address, store, clock)
+            else providers.Singleton(
+                late("data.remote_app.scheduler.RemoteScheduler"),
+                server,
+                presence.provided.server_address,
+                store,
+                clock,
+            )
         )
         scheduler_history: providers.Provider[Any] = (
-            providers.Singleton(TraceHistory, dispatcher, clock) if server is None else dispatcher
+            providers.Singleton(late("data.scheduling.history.TraceHistory"), dispatcher, clock)
+            if server is None
+            else dispatcher
         )
         embedder = providers.Singleton(_build_embedder, settings.data_dir, clock)
         identities = providers.Singleton(RandomIdentities, clock)
-        note_changes = providers.Singleton(LocalNoteChanges)
-        database = providers.Singleton(
-            Database, settings.database_url or sqlite_url(settings.data_dir / "uniun.db")
+        note_changes = providers.Singleton(late("data.note_changes.LocalNoteChanges"))
+        database = providers.Singleton(_build_database, settings)
+        note_repository = providers.Singleton(late("data.repositories.notes.SqlNoteRepository"), database)
+        manas_repository = providers.Singleton(
+            late("data.repositories.manases.SqlManasRepository"), database, identities
         )
-        note_repository = providers.Singleton(SqlNoteRepository, database)
-        manas_repository = providers.Singleton(SqlManasRepository, database, identities)
-        claim_holders = providers.Singleton(ClaimHolders, settings.data_dir)
+        claim_holders = providers.Singleton(late("data.gana.holders.ClaimHolders"), settings.data_dir)
         # One for all, so that it knows what this process is at.
-        work_claims = providers.Singleton(SqlWorkClaims, database, identities, claim_holders)
-        vector_repository = providers.Singleton(SqlVectorRepository, database, work_claims)
-        knowledge_repository = providers.Singleton(SqlKnowledgeRepository, database, work_claims)
-        conversation_repository = providers.Singleton(SqlConversationRepository, database, claim_holders)
-        card_repository = providers.Singleton(SqlCardRepository, database)
-        gana_repository = providers.Singleton(SqlGanaRepository, database, identities, holders=claim_holders)
-        api_key_repository = providers.Singleton(SqlApiKeyRepository, database)
-        loop_log = providers.Singleton(LoopLog, settings.log_dir)
-        reading_wanted = providers.Singleton(ReadingWanted, settings.data_dir)
+        work_claims = providers.Singleton(
+            late("data.repositories.work_claims.SqlWorkClaims"), database, identities, claim_holders
+        )
+        vector_repository = providers.Singleton(
+            late("data.repositories.vectors.SqlVectorRepository"), database, work_claims
+        )
+        knowledge_repository = providers.Singleton(
+            late("data.repositories.knowledge.SqlKnowledgeRepository"), database, work_claims
+        )
+        conversation_repository = providers.Singleton(
+            late("data.repositories.conversations.SqlConversationRepository"), database, claim_holders
+        )
+        card_repository = providers.Singleton(late("data.repositories.cards.SqlCardRepository"), database)
+        gana_repository = providers.Singleton(
+            late("data.repositories.ganas.SqlGanaRepository"), database, identities, holders=claim_holders
+        )
+        api_key_repository = providers.Singleton(
+            late("data.repositories.api_keys.SqlApiKeyRepository"), database
+        )
+        loop_log = providers.Singleton(late("data.loops.LoopLog"), settings.log_dir)
+        reading_wanted = providers.Singleton(late("data.preference_store.ReadingWanted"), settings.data_dir)
         machine = providers.Singleton(
-            MachineHealth,
+            late("data.health.MachineHealth"),
             store,
             runner,
             {"data": settings.data_dir, "log": settings.log_dir},
@@ -180,14 +185,16 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             clock,
             model_servers,
             presence,
-            database,
+            database.provider,
             reading_wanted,
         )
 
         # A runner of its own for each policy: nothing is carried over from one to the next.
         engine_demo = providers.Singleton(
-            EngineDemo,
-            providers.Factory(EngineRunner, store, settings.engine, clock).provider,
+            late("data.demo.play.EngineDemo"),
+            providers.Factory(
+                late("data.inference.supervisor.EngineRunner"), store, settings.engine, clock
+            ).provider,
             store,
             clock,
             settings.scheduler,
@@ -210,7 +217,10 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         measure_memory = providers.Factory(models.MeasureMemoryUseCase, machine)
         add_remote_model = providers.Factory(remote_models.AddRemoteModelUseCase, store, model_servers)
         propose_models = providers.Factory(
-            models.ProposeModelsUseCase, store, providers.Factory(HubReachability), machine
+            models.ProposeModelsUseCase,
+            store,
+            providers.Factory(late("data.models.reachability.HubReachability")),
+            machine,
         )
         diagnose = providers.Factory(health.DiagnoseUseCase, machine)
         play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
@@ -222,7 +232,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         prompt_embedding_worker = providers.Factory(
             _build_prompt_embedding_worker, vector_repository, embedder, work_claims
         )
-        note_parser = providers.Singleton(MarkdownNoteParser)
+        note_parser = providers.Singleton(late("data.markdown.parser.MarkdownNoteParser"))
         compose_note = providers.Factory(notes.ComposeNote, note_parser, identities)
         edit_note = providers.Factory(
             notes.EditNoteUseCase, note_parser, note_repository, identities, note_changes
@@ -230,7 +240,13 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         find_note = providers.Factory(notes.FindNoteUseCase, note_repository)
         delete_note = providers.Factory(notes.DeleteNoteUseCase, note_repository, card_repository)
         list_manases = providers.Factory(manases.ListManasesUseCase, manas_repository)
-        importer = providers.Factory(FolderImporter, note_repository, note_parser, identities, note_changes)
+        importer = providers.Factory(
+            late("data.importing.folder.FolderImporter"),
+            note_repository,
+            note_parser,
+            identities,
+            note_changes,
+        )
         notes_controller = providers.Factory(
             NotesController,
             create=providers.Factory(notes.CreateNoteUseCase, compose_note, note_repository, note_changes),
@@ -246,7 +262,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             import_folder=providers.Factory(importing.ImportFolderUseCase, importer),
             import_upload=providers.Factory(
                 importing.ImportUploadUseCase,
-                providers.Singleton(UploadFolder, settings.data_dir),
+                providers.Singleton(late("data.importing.uploads.UploadFolder"), settings.data_dir),
                 importer,
             ),
             undo_import=providers.Factory(importing.UndoImportUseCase, note_repository, delete_note),
@@ -263,7 +279,9 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             find_note,
             providers.Factory(manases.RenameManasUseCase, manas_repository),
         )
-        backups = providers.Factory(SqliteBackups, database, settings.data_dir / "backups", clock)
+        backups = providers.Factory(
+            late("data.export.backup.SqliteBackups"), database, settings.data_dir / "backups", clock
+        )
         archive_controller = providers.Factory(
             ArchiveController,
             providers.Factory(
@@ -275,11 +293,12 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
                 card_repository,
                 gana_repository,
                 note_parser,
-                providers.Factory(FolderArchives, clock),
+                providers.Factory(late("data.export.archive.FolderArchives"), clock),
             ),
             providers.Factory(export.BackUpUseCase, backups),
             providers.Factory(
-                export.RestoreUseCase, providers.Factory(SqliteRestore, database, backups, presence)
+                export.RestoreUseCase,
+                providers.Factory(late("data.export.restore.SqliteRestore"), database, backups, presence),
             ),
         )
         # One for all, so that it knows what is being read.
@@ -292,7 +311,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             work_claims,
         )
         backfill = providers.Singleton(
-            Backfill,
+            late("data.knowledge.backfill.Backfill"),
             extract,
             knowledge_repository,
             clock,
@@ -300,7 +319,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         )
         retrieve = providers.Factory(
             retrieval.RetrieveContextUseCase,
-            providers.Singleton(ImpatientEmbedder, embedder),
+            providers.Singleton(late("data.embedding.patience.ImpatientEmbedder"), embedder),
             vector_repository,
             note_repository,
             knowledge_repository,
@@ -335,7 +354,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             set_foreground=set_foreground,
         )
 
-        due_times = providers.Singleton(CalendarDueTimes)
+        due_times = providers.Singleton(late("data.gana.due_times.CalendarDueTimes"))
         gana_engine = providers.Singleton(
             gana.GanaEngine,
             gana_repository,
@@ -349,12 +368,12 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             ),
             generate,
             store,
-            providers.Factory(TickLeases, gana_repository, clock),
-            providers.Factory(HttpWebhook),
+            providers.Factory(late("data.gana.lease.TickLeases"), gana_repository, clock),
+            providers.Factory(late("data.gana.webhook.HttpWebhook")),
             identities,
         )
         gana_ticker = providers.Singleton(
-            GanaTicker,
+            late("data.gana.ticker.GanaTicker"),
             providers.Factory(
                 gana_calendar.GanaCalendar, gana_repository, note_repository, due_times, identities
             ),
@@ -367,7 +386,9 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         card_generator = providers.Singleton(
             nataraj.NatarajGenerator, card_repository, note_repository, generate, store, identities
         )
-        deck_refill = providers.Singleton(DeckRefill, card_generator, card_repository, clock, work_claims)
+        deck_refill = providers.Singleton(
+            late("data.nataraj.refill.DeckRefill"), card_generator, card_repository, clock, work_claims
+        )
 
         gana_controller = providers.Factory(
             GanaController,
@@ -478,10 +499,12 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             providers.Factory(api_keys.ListApiKeysUseCase, api_key_repository),
             providers.Factory(api_keys.RevokeApiKeyUseCase, api_key_repository),
         )
-        engine_settings = providers.Singleton(EngineSettings, runner, store, dispatcher)
+        engine_settings = providers.Singleton(
+            late("data.engine_settings.EngineSettings"), runner, store, dispatcher
+        )
         nobody = providers.Object(lambda choice: None)
         preference_store = providers.Singleton(
-            FilePreferences,
+            late("data.preference_store.FilePreferences"),
             settings,
             dispatcher.provided.configure if server is None else nobody,
             engine_settings.provided.use if server is None else nobody,
@@ -491,14 +514,20 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             SettingsController,
             providers.Factory(preferences.ShowPreferencesUseCase, preference_store),
             providers.Factory(preferences.ChangePreferencesUseCase, preference_store),
-            providers.Factory(DesktopFolders, settings.data_dir),
+            providers.Factory(late("data.desktop.DesktopFolders"), settings.data_dir),
         )
 
-    return Container()
+    return Providers()
+
+
+def _build_database(settings: Settings) -> Database:
+    from data.database.session import Database, sqlite_url
+
+    return Database(settings.database_url or sqlite_url(settings.data_dir / "uniun.db"))
 
 
 def _build_embedder(data_dir: Path, clock: Clock) -> EmbeddingService:
-    """The lane beside the scheduler. Its numerics are imported when it is first wanted, not with the container."""
+    """The lane beside the scheduler. Imported when it is first wanted, not with the container; its numerics with the first text."""
     from data.embedding.cores import lane_width, performance_cores
     from data.embedding.queue import EmbeddingQueue
     from data.embedding.service import EmbeddingService
@@ -528,13 +557,13 @@ def _build_prompt_embedding_worker(
     return EmbeddingWorker(vectors, nullcontext(embedder), claims)
 
 
-def _container(server: ServerAddress | None = None) -> DeclarativeContainer:
+def _container(server: ServerAddress | None = None) -> Container:
     from data.settings import load_settings
 
     return build_container(load_settings(), server)
 
 
-async def _container_beside_server() -> tuple[DeclarativeContainer, ServerAddress | None]:
+async def _container_beside_server() -> tuple[Container, ServerAddress | None]:
     """Over the scheduler of the server that runs already, if one does."""
     container = _container()
     server = await container.presence().find_server()
@@ -562,7 +591,7 @@ async def open_app() -> AsyncIterator[Controllers]:
             yield await _open(stack, container)
 
 
-async def _open_alone(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
+async def _open_alone(stack: AsyncExitStack, container: Container) -> Controllers:
     """What an earlier program left unfinished is settled, and in one program at a time background work goes on."""
     from data.loops import Loops
 
@@ -638,7 +667,7 @@ async def open_server(host: str | None, port: int | None) -> AsyncIterator[Place
                 yield Place(controllers, options, listener, lambda: seat.announce(options.url), seat.withdraw)
 
 
-async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
+async def _open(stack: AsyncExitStack, container: Container) -> Controllers:
     from presentation.faces import Controllers
 
     stack.push_async_callback(container.database().aclose)

@@ -1,5 +1,7 @@
 """Looking at the machine and the installation, for `doctor` and `ps`."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import platform
@@ -10,24 +12,25 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 import psutil
 
 from data.clock import Clock
-from data.database.session import Database
-from data.database_health import examine_database
 from data.inference.supervisor import EngineRunner, mlx_is_accelerated
 from data.loops import LoopLog
 from data.models.store import FileModelStore
 from data.presence import Presence
-from data.reading_health import examine_reading
 from data.server_health import examine_server
 from domain.counting import counted
 from domain.entities.health import EngineProcess, Finding
 from domain.entities.models import Memory, RemoteModel, ServerState
 from domain.errors import EngineError, ModelError, ModelLoadFailed, UniunError, UnknownModel
 from domain.repositories.model_servers import ModelServers
+
+if TYPE_CHECKING:
+    from data.database.session import Database
 
 _ENGINES = {"llama.cpp": ("cyllama", "cyllama.llama.llama_cpp"), "mlx": ("mlx-lm", "mlx.core, mlx_lm")}
 """Engine to its package and to what must be importable."""
@@ -56,9 +59,10 @@ class MachineHealth:
         clock: Clock,
         servers: ModelServers | None = None,
         presence: Presence | None = None,
-        database: Database | None = None,
+        database: Callable[[], Database] | None = None,
         reading_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
+        """The database is made, with all that it imports, when it is looked at: `models list` does not."""
         self._database = database
         self._reading_wanted = reading_wanted
         self._presence = presence
@@ -84,8 +88,12 @@ class MachineHealth:
         for name, path in self._folders.items():
             yield _folder(name, path)
         if self._database is not None:
-            yield await examine_database(self._database)
-            if (reading := await examine_reading(self._database, self._reading_wanted)) is not None:
+            from data.database_health import examine_database
+            from data.reading_health import examine_reading
+
+            database = self._database()
+            yield await examine_database(database)
+            if (reading := await examine_reading(database, self._reading_wanted)) is not None:
                 yield reading
         if self._presence is not None:
             yield await examine_server(self._presence)

@@ -63,8 +63,11 @@ def uniun(
 
 def test_every_provider_builds(tmp_path: Path) -> None:
     container = build_container(Settings(data_dir=tmp_path / "data", log_dir=tmp_path / "logs"))
-    assert len(container.providers) > 10
-    for name, provider in container.providers.items():
+    built = {
+        name: each for name, each in vars(type(container)).items() if isinstance(each, providers.Provider)
+    }
+    assert len(built) > 10
+    for name, provider in built.items():
         assert provider() is not None, name
     assert container.dispatcher() is container.dispatcher()
     assert container.chat_controller() is not container.chat_controller()
@@ -139,6 +142,7 @@ def imported(home: Path, *arguments: str) -> set[str]:
         timeout=LIMIT_S,
         cwd=home,
         check=True,
+        env={**os.environ, "UNIUN_DATA_DIR": str(home / "data")},
     )
     return set(json.loads(ran.stdout.splitlines()[-1]))
 
@@ -156,6 +160,24 @@ def test_simulate_imports_no_engine(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps({"models": {"X": {"load_s": 1}}, "events": []}))
     assert heavy(imported(tmp_path, "simulate", str(scenario)), SIMULATE_MAY) == []
+
+
+def test_small_commands_import_what_they_use(tmp_path: Path) -> None:
+    """No web framework, no numerics, no engine, no calendar for a list of notes; no database for one of models."""
+    never = {
+        "alembic",
+        "apscheduler",
+        "fastapi",
+        "numpy",
+        "tokenizers",
+        "data.scheduling.dispatcher",
+        "data.demo.play",
+    }
+    assert uniun("notes", "list", home=tmp_path).returncode == 0  # the first one makes the tables
+    listed = imported(tmp_path, "notes", "list")
+    assert "sqlmodel" in listed
+    assert listed & (never | {"httpx", "data.inference.supervisor"}) == set()
+    assert imported(tmp_path, "models", "list") & (never | {"sqlalchemy"}) == set()
 
 
 SCENARIO = """

@@ -1,17 +1,29 @@
-"""Text to vector for the rest of the program."""
+"""Text to vector for the rest of the program. The numerics are imported with the first text."""
+
+from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from data.clock import Clock
-from data.embedding.minilm import DIMENSIONS, MiniLm
 from data.embedding.queue import EmbeddingQueue
 from data.embedding.weights import EmbedderWeights
 from data.models.threads import in_thread
 from domain.entities.models import PullProgress
 from domain.errors import ModelError
 
+if TYPE_CHECKING:
+    from data.embedding.minilm import MiniLm
+
 _PAUSE_AFTER_FAILURE_S = 30.0
+
+
+def _opened(folder: Path) -> MiniLm:
+    from data.embedding.minilm import MiniLm
+
+    return MiniLm(folder)
 
 
 class EmbeddingService:
@@ -34,6 +46,8 @@ class EmbeddingService:
 
     @property
     def dimensions(self) -> int:
+        from data.embedding.minilm import DIMENSIONS
+
         return DIMENSIONS
 
     async def embed(self, text: str) -> Sequence[float]:
@@ -60,7 +74,7 @@ class EmbeddingService:
                 raise type(error)(str(error)) from error
             try:
                 folder = await self.weights.ensure(self._progress)
-                self._model = await in_thread(lambda step: MiniLm(folder), lambda done: None)
+                self._model = await in_thread(lambda step: _opened(folder), lambda done: None)
             except ModelError as failure:
                 self._failed = (self._clock.monotonic(), failure)
                 raise

@@ -2,8 +2,6 @@
 
 import os
 
-import httpx
-
 _HUB = "https://huggingface.co"
 _LIMIT_S = 3.0
 
@@ -18,6 +16,8 @@ class HubReachability:
     async def answers(self) -> bool:
         if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
             return False
+        import httpx  # not for every command that could ask
+
         url = self._url or os.environ.get("HF_ENDPOINT") or _HUB
         try:
             async with httpx.AsyncClient(timeout=self._limit_s, follow_redirects=False) as client:

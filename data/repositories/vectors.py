@@ -1,6 +1,9 @@
 """Vectors in the database, and the index over them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, bindparam, delete, func
 from sqlalchemy import select as select_columns
@@ -11,8 +14,10 @@ from data.database.session import Database
 from data.database.tables.notes import NoteRow, PendingVectorRow, VectorRow
 from data.repositories.counters import next_value
 from data.repositories.note_scope import within
-from data.repositories.vector_index import VectorIndex, packed
 from data.repositories.work_claims import SqlWorkClaims
+
+if TYPE_CHECKING:
+    from data.repositories.vector_index import VectorIndex
 
 EMBEDDED_CHARACTERS = 8_000
 """More than any embedder's window; a note of megabytes is not read whole for it."""
@@ -29,7 +34,7 @@ class SqlVectorRepository:
         """Without `claims` nobody else works on the queue."""
         self._database = database
         self._claims = claims
-        self._index = VectorIndex()
+        self._made: VectorIndex | None = None
 
     async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[tuple[str, str, str], ...]:
         others: list[ColumnElement[bool]] = []
@@ -62,6 +67,8 @@ class SqlVectorRepository:
         )
 
     async def store(self, note_id: str, content_hash: str, vector: Sequence[float]) -> bool:
+        from data.repositories.vector_index import packed
+
         data = packed(vector)
 
         def write(session: Session) -> bool:
@@ -88,16 +95,26 @@ class SqlVectorRepository:
         manas_id: str | None = None,
         limit: int = 10,
     ) -> tuple[tuple[str, float], ...]:
+        index = self._index()
+
         def read(session: Session) -> tuple[tuple[str, float], ...]:
             scope = within(tag, manas_id)
             chosen = set(session.exec(select(NoteRow.id).where(*scope))) if scope else None
-            self._index.catch_up(session)
+            index.catch_up(session)
             # Twice as many, so that those left out seldom make the list shorter.
-            found = self._index.nearest(vector, within=chosen, limit=2 * limit)
+            found = index.nearest(vector, within=chosen, limit=2 * limit)
             blank = _without_text(session, [note_id for note_id, _ in found])
             return tuple(one for one in found if one[0] not in blank)[:limit]
 
         return await self._database.read(read)
+
+    def _index(self) -> VectorIndex:
+        """Made with the first search, since the numerics that it imports take a while."""
+        from data.repositories.vector_index import VectorIndex
+
+        if self._made is None:
+            self._made = VectorIndex()
+        return self._made
 
 
 def _without_text(session: Session, note_ids: Sequence[str]) -> set[str]:
