@@ -34,7 +34,7 @@ class SqlKnowledgeRepository:
                 select(PendingExtractionRow)
                 .join(NoteRow, col(NoteRow.id) == col(PendingExtractionRow.note_id))
                 .where(PendingExtractionRow.state == "waiting", *others)
-                .order_by(col(PendingExtractionRow.queued_at), col(NoteRow.number))
+                .order_by(col(PendingExtractionRow.queued_at).desc(), col(NoteRow.number))
                 .limit(limit)
             )
             return tuple(map(_pending, rows))

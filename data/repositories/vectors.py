@@ -52,7 +52,7 @@ class SqlVectorRepository:
                 )
                 .join(PendingVectorRow, col(PendingVectorRow.note_id) == col(NoteRow.id))
                 .where(*others)
-                .order_by(col(PendingVectorRow.queued_at), col(NoteRow.number))
+                .order_by(col(PendingVectorRow.queued_at).desc(), col(NoteRow.number))
                 .limit(limit)
             )
             return tuple(

@@ -10,7 +10,7 @@ class KnowledgeRepository(Protocol):
     """Every method is one transaction."""
 
     async def pending(self, limit: int) -> tuple[PendingExtraction, ...]:
-        """Waiting notes, oldest first; failed ones are not among them, nor those that another process reads."""
+        """Waiting notes, the last changed first; failed ones are not among them, nor those that another process reads."""
         ...
 
     async def pending_counts(self) -> dict[str, int]:

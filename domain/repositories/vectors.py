@@ -8,7 +8,7 @@ class VectorRepository(Protocol):
     """One vector per note, in the database, and nearest-neighbour search over all of them."""
 
     async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[tuple[str, str, str], ...]:
-        """(note id, content hash, text to embed) of notes whose vector is missing or of older content, oldest first;
+        """(note id, content hash, text to embed) of notes whose vector is missing or of older content, newest first;
         those that another process embeds are among them only if asked for."""
         ...
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from domain.counting import counted
 from domain.entities.gana import (
     RUNS_PER_GANA,
     Gana,
@@ -36,6 +37,7 @@ from domain.repositories.model_store import ModelStore
 from domain.repositories.note_changes import NoteChanges
 from domain.repositories.notes import NoteRepository
 from domain.repositories.webhook import Webhook
+from domain.usecases.gana_calendar import pause_after, tries_again
 from domain.usecases.gana_input import InputBatch, newest_input, read_input, watches
 from domain.usecases.gana_rounds import MAX_ROUNDS, GanaJobs
 from domain.usecases.gana_tools import GraphTools, PassageFinder, knowledge_text
@@ -154,7 +156,7 @@ class GanaEngine:
                 # Between the caller's look and the claim another run may have ended, and moved the cursor.
                 gana = await self.ganas.get(gana.id)
                 work = await self._attempt(gana, mode, jobs)
-            ended = self._ended(run, work)
+            ended = await self._told_when_again(gana, self._ended(run, work))
             settled = await self.ganas.complete(claim, ended, cursor=work.cursor, publish=work.note)
             if not settled:
                 lost = "Another process took its tick over."
@@ -274,6 +276,15 @@ class GanaEngine:
                 "preemptions": work.preemptions,
             }
         )
+
+    async def _told_when_again(self, gana: Gana, run: GanaRun) -> GanaRun:
+        """Of a reaction, which nobody would expect again else."""
+        if not (gana.enabled and gana.draft.reactive and tries_again(run)):
+            return run
+        logged = await self.ganas.runs(gana.id, limit=RUNS_PER_GANA)
+        pause = pause_after((run, *(one for one in logged if one.id != run.id)))
+        again = f"It tries again in about {counted(round(pause.total_seconds() / 60), 'minute')}."
+        return run.model_copy(update={"detail": f"{run.detail} {again}".strip()})
 
     async def _logged(self, run: GanaRun) -> GanaRun:
         await self.ganas.put_run(run)

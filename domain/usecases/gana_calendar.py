@@ -20,8 +20,10 @@ GRACE = timedelta(minutes=1)
 CLOCK_WAS_WRONG = timedelta(hours=25)
 """Where wall times are given, a clock that is set back by less is lived through: none of them comes twice."""
 REACT_AGAIN = timedelta(minutes=10)
-"""After a reaction that failed, unless there is still newer input. One that was killed or gave way comes again within
-seconds, and is given three times as long each further time."""
+"""At the latest, after a reaction that came to nothing, unless a note was written since. A note that came without being
+written, as from a folder, waits as long."""
+FAILED_AGAIN = timedelta(minutes=1)
+"""Three times as long each further time. One that was killed or gave way comes again within seconds, in the same way."""
 
 
 class Fire(Entity):
@@ -134,7 +136,7 @@ class GanaCalendar:
         runs = await self._ganas.runs(gana.id, limit=RUNS_PER_GANA)
         failed = None
         # A run of the future is from a clock that was wrong.
-        if runs and -REACT_AGAIN < now - runs[0].started_at < _pause(runs):
+        if runs and -REACT_AGAIN < now - runs[0].started_at < pause_after(runs):
             failed = runs[0].started_at
         unread = await self._notes.arrived_since(
             gana.cursor,
@@ -159,12 +161,20 @@ class GanaCalendar:
         await self._ganas.complete(tick, run, cursor=None, publish=None)
 
 
-def _pause(runs: Sequence[GanaRun]) -> timedelta:
-    """How long after the start of its newest run a Gana leaves the same input alone."""
+def pause_after(runs: Sequence[GanaRun]) -> timedelta:
+    """How long after the start of its newest run, the first of these, a Gana leaves the same input alone."""
     if runs[0].status == "succeeded" or runs[0].reason in ("nothing_to_say", "no_new_input"):
         return timedelta(0)
-    in_a_row = sum(1 for _ in takewhile(lambda run: run.reason == "cancelled", runs))
-    if in_a_row == 0:
+    if runs[0].reason == "cancelled":
+        again = timedelta(seconds=REACTION_S)
+    elif tries_again(runs[0]):
+        again = FAILED_AGAIN
+    else:  # the user has stopped it, for example
         return REACT_AGAIN
-    again: timedelta = timedelta(seconds=REACTION_S) * 3 ** (in_a_row - 1)
-    return min(REACT_AGAIN, again)
+    in_a_row = sum(1 for _ in takewhile(lambda run: run.reason == runs[0].reason, runs))
+    return min(REACT_AGAIN, again * 3 ** (in_a_row - 1))
+
+
+def tries_again(run: GanaRun) -> bool:
+    """Whether it failed in a way that may be over the next time."""
+    return run.reason in ("error", "no_model")

@@ -186,7 +186,7 @@ class ReadingProgress(Entity):
 
 
 class ReadPendingNotesUseCase:
-    """Works the list off, one note after another, oldest first."""
+    """Works the list off, one note after another, the last changed first."""
 
     def __init__(
         self, extract: ExtractKnowledgeUseCase, knowledge: KnowledgeRepository, notes: NoteRepository
@@ -218,7 +218,7 @@ class ReadPendingNotesUseCase:
             )
 
     async def _next(self, on_event: Callable[[GenerationEvent], None]) -> tuple[str, Reading] | None:
-        """Reads the oldest note that is not being read already, by whatever process; none when there is no such note."""
+        """Reads the newest note that is not being read already, by whatever process; none when there is no such note."""
         for pending in await self._knowledge.pending(_LOOK_AHEAD):
             outcome = await self._extract(pending.note_id, on_event=on_event)
             if outcome not in ("being_read", "taken", "gone", "not_pending"):

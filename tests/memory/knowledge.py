@@ -29,7 +29,9 @@ class MemoryKnowledge:
         self._said: dict[str, Extraction] = {}
 
     async def pending(self, limit: int) -> tuple[PendingExtraction, ...]:
-        return tuple(one for one in self._list() if one.state == "waiting")[:limit]
+        notes = self._notes.notes
+        waiting = [one for one in self._list() if one.state == "waiting" and one.note_id in notes]
+        return tuple(sorted(waiting, key=lambda one: notes[one.note_id].changed_at, reverse=True)[:limit])
 
     async def pending_counts(self) -> dict[str, int]:
         states = [one.state for one in self._list()]

@@ -14,7 +14,7 @@ class MemoryVectors:
     async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[tuple[str, str, str], ...]:
         return tuple(
             (note.id, note.content_hash, f"{note.title}\n{note.text}")
-            for note in sorted(self._notes.notes.values(), key=lambda note: (note.changed_at, note.id))
+            for note in sorted(self._notes.notes.values(), key=lambda note: note.changed_at, reverse=True)
             if self.stored.get(note.id, ("", ()))[0] != note.content_hash
         )[:limit]
 

@@ -239,7 +239,7 @@ def test_a_reaction_that_fails_is_not_repeated_at_once_though_the_clock_was_set_
         await world.note("Bread rose.", "inbox")
         await world.look()
         world.clock.jump(hours=-8)
-        await world.pass_time(world.clock.now() + timedelta(minutes=9), step_s=5)
+        await world.pass_time(world.clock.now() + timedelta(minutes=2), step_s=5)
         assert len(world.coordinator.requests) == 2
 
     asyncio.run(scenario())
@@ -348,11 +348,32 @@ def test_a_reaction_that_fails_is_not_tried_without_end() -> None:
         await world.scheduled("g", input_tag="inbox", reactive=True)
         world.clock.run(5)
         await world.note("Bread rose.", "inbox")
-        await world.pass_time(world.clock.now() + timedelta(minutes=9), step_s=5)
+        await world.pass_time(world.clock.now() + timedelta(seconds=55), step_s=5)
         assert len(world.coordinator.requests) == 1
         await world.note("News.", "inbox")
         await world.look()
         assert len(world.coordinator.requests) == 2
+
+    asyncio.run(scenario())
+
+
+def test_after_failures_a_reaction_waits_longer_and_longer_and_its_log_says_so() -> None:
+    async def scenario() -> None:
+        world = World(berlin(1, 5, 12), ScriptedCoordinator(*[[EngineError("It broke.")]] * 99))
+        await world.scheduled("g", input_tag="inbox", reactive=True)
+        world.clock.run(5)
+        await world.note("Bread rose.", "inbox")
+        start = world.clock.now()
+        await world.pass_time(start + timedelta(minutes=40), step_s=1)
+        runs = await world.fired()
+        after = [(run.started_at - start).total_seconds() / 60 for run in runs]
+        gaps = [later - earlier for earlier, later in pairwise(after)]
+        for gap, told in zip(gaps, (1, 3, 9, 10, 10), strict=False):
+            assert told <= gap <= told + 1.1, gaps
+        assert [run.detail for run in runs[:2]] == [
+            "It broke. It tries again in about 1 minute.",
+            "It broke. It tries again in about 3 minutes.",
+        ]
 
     asyncio.run(scenario())
 

@@ -73,8 +73,19 @@ def test_two_at_a_time_until_nothing_is_left() -> None:
         assert await reader.library.knowledge.pending(9) == ()
 
     reader = play(scenario)
-    assert reader.begun == [("a", 0), ("b", 0), ("c", 10), ("d", 10), ("e", 20)]
+    assert reader.begun == [("e", 0), ("d", 0), ("c", 10), ("b", 10), ("a", 20)]
     assert reader.most == 2
+
+
+def test_what_was_just_written_is_read_before_a_backlog() -> None:
+    async def scenario(backfill: Backfill, reader: Reader) -> None:
+        await write(reader, *"abcdef")
+        await asyncio.sleep(5)
+        await write(reader, "new")
+        backfill.wake()
+        await asyncio.sleep(6)
+
+    assert [note_id for note_id, _ in play(scenario).begun] == ["f", "e", "new", "d"]
 
 
 def test_a_change_wakes_it_and_what_other_processes_write_is_found() -> None:
@@ -170,7 +181,7 @@ def test_a_cancel_costs_only_what_is_in_flight() -> None:
         await asyncio.sleep(5)
 
     reader = play(scenario)
-    assert [note_id for note_id, _ in reader.begun] == ["a", "b"]
+    assert [note_id for note_id, _ in reader.begun] == ["c", "b"]
     assert len(asyncio.run(reader.library.knowledge.pending(9))) == 3
 
 
@@ -197,7 +208,7 @@ def test_a_pause_takes_back_what_was_begun_and_the_rest_is_read_afterwards() -> 
         await asyncio.sleep(1)
         assert (reader.running, backfill.paused(), backfill.hindrance) == (0, True, None)
         await asyncio.sleep(3_600)
-        assert [one.note_id for one in await reader.library.knowledge.pending(9)] == ["c", "d"]
+        assert [one.note_id for one in await reader.library.knowledge.pending(9)] == ["b", "a"]
         reader.wanted = True
         backfill.wake()
         await asyncio.sleep(11)

@@ -96,8 +96,8 @@ def test_only_changed_content_is_queued(run: Run) -> None:
         )
         one, two = note("a", changed_at=at(2)), note("b", changed_at=at(1))
         await notes.save([one, two])
-        assert [waiting[0] for waiting in await vectors.waiting(10)] == ["b", "a"]
-        assert [waiting.note_id for waiting in await knowledge.pending(10)] == ["b", "a"]
+        assert [waiting[0] for waiting in await vectors.waiting(10)] == ["a", "b"]
+        assert [waiting.note_id for waiting in await knowledge.pending(10)] == ["a", "b"]
         assert await vectors.store("a", one.content_hash, [1.0, 0.0])
         assert await knowledge.assert_extraction("a", one.content_hash, Extraction())
         await notes.save([one.model_copy(update={"origin_mark": "new"})])

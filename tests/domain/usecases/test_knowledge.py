@@ -459,10 +459,10 @@ def test_the_list_is_worked_off_with_progress_and_may_be_left() -> None:
         for at in range(3):
             await world.write(f"n{at}", f"Text {at}.")
         async for step in world.read_pending():
-            assert (step.note_id, step.title, step.done, step.waiting) == ("n0", "N0", 1, 2)
+            assert (step.note_id, step.title, step.done, step.waiting) == ("n2", "N2", 1, 2)
             break
         steps = [step async for step in world.read_pending()]
-        assert [(step.note_id, step.done, step.waiting) for step in steps] == [("n1", 1, 1), ("n2", 2, 0)]
+        assert [(step.note_id, step.done, step.waiting) for step in steps] == [("n1", 1, 1), ("n0", 2, 0)]
 
     asyncio.run(scenario())
 

@@ -120,8 +120,8 @@ def test_extraction_backfill() -> None:
         await library.write("note2", "Coffee", "Grind beans.")
         [_ async for _ in knowledge(coordinator, library).read_pending()]
         assert submissions(coordinator) == [
-            Submission(LlmTaskKind.EXTRACT, "note1", ACTIVE_MODEL),
             Submission(LlmTaskKind.EXTRACT, "note2", ACTIVE_MODEL),
+            Submission(LlmTaskKind.EXTRACT, "note1", ACTIVE_MODEL),
         ]
         assert coordinator.surfaces == []
 
