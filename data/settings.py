@@ -43,6 +43,7 @@ class Settings(BaseSettings):
     database_url: str | None = None
     """A SQLAlchemy URL, SQLite or PostgreSQL. None: the file uniun.db in the data folder."""
     log_dir: Path = Field(default_factory=lambda: platformdirs.user_log_path("uniun", appauthor=False))
+    """If only `data_dir` is named, `log` in it: what went wrong with other data is told of with that."""
     background_interval_s: float = Field(default=60.0, ge=0.05, le=86_400)
     """How often the background process looks for due Ganas."""
     read_notes: bool = True
@@ -75,9 +76,12 @@ def load_settings() -> Settings:
             f"The environment variable {variable} is wrong: it is a group of settings, as a JSON object or each with a "
             f"variable of its own, {variable}{_NESTED}NAME. Correct it or unset it."
         ) from None
+    told = settings.model_fields_set
     settings = settings.model_copy(
         update={name: _expanded(settings, name) for name in ("data_dir", "log_dir")}
     )
+    if "data_dir" in told and "log_dir" not in told:
+        settings = settings.model_copy(update={"log_dir": settings.data_dir / "log"})
     return with_preferences(settings, read_preferences(settings.data_dir))
 
 

@@ -94,10 +94,17 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("UNIUN_ENGINE__BACKEND", "mlx")
     monkeypatch.setenv("UNIUN_SCHEDULER__FAIR_SLICE_S", "5")
+    monkeypatch.delenv("UNIUN_LOG_DIR", raising=False)
     settings = load_settings()
     assert settings.data_dir == tmp_path / "notes"
+    assert settings.log_dir == tmp_path / "notes" / "log"
     assert settings.engine.backend == "mlx"
     assert settings.scheduler.fair_slice_s == 5
+    monkeypatch.setenv("UNIUN_LOG_DIR", "~/elsewhere")
+    assert load_settings().log_dir == tmp_path / "elsewhere"
+    monkeypatch.delenv("UNIUN_LOG_DIR")
+    monkeypatch.delenv("UNIUN_DATA_DIR")
+    assert load_settings().data_dir not in load_settings().log_dir.parents
 
 
 @pytest.mark.parametrize(

@@ -31,20 +31,23 @@ class SqliteRestore:
         self._backups = backups
         self._presence = presence
 
+    async def check(self, source: Path) -> None:
+        target = self._target()
+        async with self._presence.nobody():
+            await in_thread(lambda step: _usable(source, target), lambda done: None)
+
     async def restore(self, source: Path) -> Path | None:
-        if not self._database.is_sqlite:
-            raise InvalidRequest("The database is on a PostgreSQL server. Restore it with: pg_restore")
-        target = Path(self._database.name)
+        target = self._target()
         async with self._presence.nobody():
             return await in_thread(lambda step: self._restore(source, target, step), lambda kept: None)
 
+    def _target(self) -> Path:
+        if not self._database.is_sqlite:
+            raise InvalidRequest("The database is on a PostgreSQL server. Restore it with: pg_restore")
+        return Path(self._database.name)
+
     def _restore(self, source: Path, target: Path, step: Callable[[int], None]) -> Path | None:
-        source = source.expanduser()
-        if not source.is_file():
-            raise InvalidRequest(f"There is no file {source}. Name a file that `uniun backup` wrote.")
-        if target.exists() and source.samefile(target):
-            raise InvalidRequest(f"{source} is the database itself. Name a backup of it.")
-        _check(source)
+        source = _usable(source, target)
         step(1)
         kept = self._set_aside(target, step) if target.exists() else None
         step(2)
@@ -69,6 +72,17 @@ class SqliteRestore:
                 os.rename(f"{target}{end}", f"{kept}{end}")
         sync_folder(target.parent)
         return kept
+
+
+def _usable(source: Path, target: Path) -> Path:
+    """The backup. Raises `InvalidRequest` if it is none."""
+    source = source.expanduser()
+    if not source.is_file():
+        raise InvalidRequest(f"There is no file {source}. Name a file that `uniun backup` wrote.")
+    if target.exists() and source.samefile(target):
+        raise InvalidRequest(f"{source} is the database itself. Name a backup of it.")
+    _check(source)
+    return source
 
 
 def _check(source: Path) -> None:

@@ -31,6 +31,10 @@ class Archives(Protocol):
 class Restores(Protocol):
     """Puts a backup in the database's place."""
 
+    async def check(self, source: Path) -> None:
+        """Raises `InvalidRequest` if `restore` would at this moment. Nothing is changed."""
+        ...
+
     async def restore(self, source: Path) -> Path | None:
         """Where what was there is kept; none if there was nothing.
 

@@ -168,6 +168,10 @@ class RestoreUseCase:
     def __init__(self, restores: Restores) -> None:
         self._restores = restores
 
+    async def check(self, source: Path) -> None:
+        """Raises `InvalidRequest` for what would be refused, before the user is asked whether to do it."""
+        await self._restores.check(source)
+
     async def __call__(self, source: Path) -> Path | None:
         """Where what was there is kept. Raises `InvalidRequest`, `DatabaseError`."""
         return await self._restores.restore(source)

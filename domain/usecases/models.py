@@ -24,6 +24,8 @@ class ModelShelf(Entity):
     available: tuple[CatalogueEntry, ...]
     """In the catalogue and not installed."""
     default: str
+    fallback: str = ""
+    """The default where none is chosen, as when the chosen one is removed."""
     memory: dict[str, int] = Field(default_factory=dict)
     """Bytes that a model needs to run, of those that the catalogue knows."""
     weights: dict[str, int] = Field(default_factory=dict)
@@ -45,6 +47,7 @@ class ListModelsUseCase:
             installed=installed,
             available=tuple(entry for entry in catalogue if entry.name not in names),
             default=self._models.default_name(),
+            fallback=catalogue[0].name if catalogue else "",
             memory={entry.name: entry.memory_bytes for entry in catalogue},
             weights={entry.name: entry.download_bytes for entry in catalogue},
         )

@@ -228,7 +228,7 @@ def _models(openers: Openers) -> CommandLine:
         """Remove a model. Files that UNIUN did not fetch stay where they are."""
         from presentation.cli.models import remove
 
-        remove(openers.models(), name, sure=yes)
+        remove(openers.models(), name, sure=yes, open_scheduler=openers.servers_scheduler)
 
     @models.command()
     def add(

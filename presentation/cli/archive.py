@@ -36,10 +36,11 @@ async def back_up(open_library: OpenLibrary, file: Path) -> None:
 
 
 async def restore(open_library: OpenLibrary, file: Path, *, sure: bool) -> None:
-    """Says where what was there is kept."""
+    """Says where what was there is kept. What would be refused is, before anybody is asked."""
     what = "all notes, conversations and Ganas, which are kept as one more backup"
-    make_sure(f"put {file} in the place of {what}", sure=sure)
     async with open_library() as library:
+        await library.archive.check_restore(file)
+        make_sure(f"put {file} in the place of {what}", sure=sure)
         kept = await library.archive.restore(file)
     write(f"{file} is restored.\n")
     if kept is not None:

@@ -11,9 +11,13 @@ from rich.text import Text
 from domain.entities.health import EngineProcess
 from domain.entities.llm import Sampling
 from domain.entities.models import InstalledModel
+from domain.errors import UniunError
+from domain.usecases.models import ModelShelf
 from presentation.cli import progress
+from presentation.cli.run import run_async
 from presentation.cli.tables import Column, Row, print_table
 from presentation.cli.terminal import ask_first, out, printable, size, write
+from presentation.cli.top import OpenServersScheduler
 from presentation.controllers.models import ModelsController
 from presentation.counting import counted
 
@@ -75,15 +79,37 @@ def use(models: ModelsController, name: str) -> None:
     write(f"{models.use(name).name} is the default from now on.\n")
 
 
-def remove(models: ModelsController, name: str, *, sure: bool) -> None:
-    """Removes and says what that freed. What is not there is told by the removal itself."""
-    for model in models.shelf().installed:
-        if model.name == name:
-            ask_first(f"remove the model {printable(name)}", sure=sure)
+def remove(models: ModelsController, name: str, *, sure: bool, open_scheduler: OpenServersScheduler) -> None:
+    """Removes, and says what that freed and what answers now. What is not there is told by the removal itself."""
+    shelf = models.shelf()
+    if any(model.name == name for model in shelf.installed):
+        told = "; ".join([*_heir(shelf, name, "then"), *run_async(_in_use(open_scheduler, name))])
+        ask_first(f"remove the model {printable(name)}{f' ({told})' if told else ''}", sure=sure)
     freed = models.remove(name)
-    write(
-        f"{name} is removed, {size(freed)} freed.\n" if freed else f"{name} is forgotten; its files stay.\n"
-    )
+    write(f"{name} is removed, {size(freed)} freed." if freed else f"{name} is forgotten; its files stay.")
+    write("".join(f" {words[:1].upper()}{words[1:]}." for words in _heir(shelf, name, "now")) + "\n")
+
+
+def _heir(shelf: ModelShelf, name: str, when: str) -> list[str]:
+    """What answers without this model; nothing to say if it was not the default, and that one is there."""
+    left = {model.name for model in shelf.installed} - {name}
+    heir = shelf.fallback if shelf.default == name else shelf.default
+    if heir in left:
+        return [f"the default {when} is {heir}"] if heir != shelf.default else []
+    if not left:
+        return [f"nothing answers {when} until a model is fetched"]
+    return [
+        f"nothing answers {when} until another model is chosen, with uniun models use, or {heir} is fetched"
+    ]
+
+
+async def _in_use(open_scheduler: OpenServersScheduler, name: str) -> list[str]:
+    try:
+        async with open_scheduler() as scheduler:
+            used = scheduler is not None and scheduler.snapshot().resident == name
+    except UniunError:
+        return []  # a server that does not answer is no reason not to ask
+    return ["the UNIUN that runs has it in memory, and only ends what it is writing"] if used else []
 
 
 def add(models: ModelsController, name: str, path: Path) -> None:

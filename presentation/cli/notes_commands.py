@@ -75,8 +75,7 @@ def add_archive_commands(app: CommandLine, openers: Openers) -> None:
         """Go back to a backup, while UNIUN is closed. What is there now is kept beside the other backups."""
         from presentation.cli.archive import restore as go_back
 
-        # Nobody is asked about a file that is not there; the restoring says that itself.
-        run_async(go_back(openers.library, file, sure=yes or not file.expanduser().is_file()))
+        run_async(go_back(openers.library, file, sure=yes))
 
 
 def _add_import(notes: CommandLine, openers: Openers) -> None:

@@ -30,6 +30,10 @@ class ArchiveController:
         """Of the copies that are given no name."""
         return self._back_up.folder
 
+    async def check_restore(self, source: Path) -> None:
+        """Raises what `restore` would refuse with, before the user is asked."""
+        await self._restore.check(source)
+
     async def restore(self, source: Path) -> Path | None:
         """Where what was there is kept; none if there was nothing."""
         return await self._restore(source)

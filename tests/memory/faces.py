@@ -61,6 +61,9 @@ class NoBackups:
     async def write(self, target: Path) -> int:
         raise InvalidRequest("The database is on a PostgreSQL server. Back it up with: pg_dump")
 
+    async def check(self, source: Path) -> None:
+        """Nothing is refused before it is tried."""
+
     async def restore(self, source: Path) -> Path | None:
         raise InvalidRequest("The database is on a PostgreSQL server. Restore it with: pg_restore")
 

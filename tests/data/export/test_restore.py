@@ -33,6 +33,12 @@ def restore(folder: Path, source: Path) -> Path | None:
     return asyncio.run(run())
 
 
+def check(folder: Path, source: Path) -> None:
+    database = Database(sqlite_url(folder / "uniun.db"))
+    backups = SqliteBackups(database, folder / "backups", HandClock())
+    asyncio.run(SqliteRestore(database, backups, Presence(folder)).check(source))
+
+
 def save(path: Path, *notes: Note) -> None:
     async def run() -> None:
         async with Database(sqlite_url(path)) as database:
@@ -132,10 +138,21 @@ def test_it_is_refused_while_uniun_is_open(tmp_path: Path, backup: Path) -> None
     async def run() -> None:
         async with Presence(tmp_path).app():
             with pytest.raises(InvalidRequest, match="UNIUN is open"):
+                await asyncio.to_thread(check, tmp_path, backup)
+            with pytest.raises(InvalidRequest, match="UNIUN is open"):
                 await asyncio.to_thread(restore, tmp_path, backup)
 
     asyncio.run(run())
     assert len(ids(tmp_path / "uniun.db")) == 1_010
+
+
+def test_what_would_be_refused_is_known_before_and_nothing_is_done(tmp_path: Path, backup: Path) -> None:
+    check(tmp_path, backup)
+    for wrong in (tmp_path / "gone.db", tmp_path / "uniun.db", Path(__file__)):
+        with pytest.raises(InvalidRequest):
+            check(tmp_path, wrong)
+    assert len(ids(tmp_path / "uniun.db")) == 1_010
+    assert not (tmp_path / "backups").exists()
 
 
 def test_no_app_opens_meanwhile(tmp_path: Path) -> None:

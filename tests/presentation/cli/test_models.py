@@ -34,6 +34,19 @@ def test_pull_use_rm_add(tmp_path: Path) -> None:
     assert isinstance(models("rm", "tiny", store=store).exception, UnknownModel)
 
 
+def test_what_answers_without_the_removed_model_is_said() -> None:
+    last = models("rm", "tiny", store=MemoryStore("tiny")).stdout
+    assert last == "tiny is removed, 1.5 MB freed. Nothing answers now until a model is fetched.\n"
+    chosen = MemoryStore("tiny", "mine")
+    chosen.default = "mine"
+    assert models("rm", "mine", store=chosen).stdout.endswith(" The default now is tiny.\n")
+    lacking = models("rm", "tiny", store=MemoryStore("tiny", "mine")).stdout
+    assert "Nothing answers now until another model is chosen" in lacking
+    assert (
+        models("rm", "mine", store=MemoryStore("tiny", "mine")).stdout == "mine is removed, 1.5 MB freed.\n"
+    )
+
+
 def test_ps_shows_engines_and_does_not_claim_to_know_more() -> None:
     process = EngineProcess(pid=4711, parent="uniun chat", memory_bytes=300_000_000, running_s=75)
     shown = models("ps", store=MemoryStore(), health=FixedHealth(processes=(process,))).stdout

@@ -12,7 +12,7 @@ from presentation.cli.app import build_app
 from presentation.cli.importing import import_folder
 from tests.fakes import MemoryStore, ScriptedCoordinator, fake_openers
 from tests.memory.chat import knowledge_controller
-from tests.memory.faces import MemoryFaces
+from tests.memory.faces import MemoryFaces, NoBackups
 from tests.memory.library import MemoryLibrary
 from tests.vaults import make_vault
 
@@ -264,14 +264,20 @@ def test_tag_and_rm(faces: MemoryFaces) -> None:
 
 
 def test_a_restore_replaces_nothing_unasked(faces: MemoryFaces, tmp_path: Path) -> None:
-    assert "pg_restore" in str(uniun(faces, "restore", str(tmp_path / "b")).exception), (
-        "there is no such file"
-    )
-    (tmp_path / "b").touch()
     unsure = str(uniun(faces, "restore", str(tmp_path / "b")).exception)
     assert "in the place of all notes" in unsure
     assert "--yes" in unsure
     assert "pg_restore" in str(uniun(faces, "restore", str(tmp_path / "b"), "-y").exception)
+
+
+def test_a_restore_that_is_refused_is_not_asked_about(
+    faces: MemoryFaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def check(self: NoBackups, source: Path) -> None:
+        raise InvalidRequest("UNIUN is open.")
+
+    monkeypatch.setattr(NoBackups, "check", check)
+    assert str(uniun(faces, "restore", str(tmp_path / "b")).exception) == "UNIUN is open."
 
 
 def test_manases(faces: MemoryFaces) -> None:
