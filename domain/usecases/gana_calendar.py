@@ -171,8 +171,9 @@ def pause_after(runs: Sequence[GanaRun]) -> timedelta:
         again = FAILED_AGAIN
     else:  # the user has stopped it, for example
         return REACT_AGAIN
-    in_a_row = sum(1 for _ in takewhile(lambda run: run.reason == runs[0].reason, runs))
-    return min(REACT_AGAIN, again * 3 ** (in_a_row - 1))
+    before = sum(1 for _ in takewhile(lambda run: run.reason == runs[0].reason, runs[1:]))
+    again *= int(3**before)
+    return min(REACT_AGAIN, again)
 
 
 def tries_again(run: GanaRun) -> bool:
