@@ -23,6 +23,14 @@ TIERS: dict[int, tuple[str, str]] = {
     4: ("Fair turns", "The rest of the deck, Ganas and other programs. Whoever has had least goes next."),
     5: ("Reading notes, over its share", "Goes on only while nothing else wants the model."),
 }
+ANOTHER: dict[LlmTaskKind, str] = {
+    LlmTaskKind.CHAT: "another chat",
+    LlmTaskKind.EXTRACT: "the reading of a note",
+    LlmTaskKind.NATARAJ: "a deck card",
+    LlmTaskKind.GANA: "a Gana",
+    LlmTaskKind.API: "another program's question",
+}
+"""Whose job it is that somebody waits for, where nobody looks up which one."""
 _STATES = {
     "queued": "waits",
     "waiting": "waits for another job",
@@ -122,6 +130,21 @@ def because(reason: str) -> str:
         if (match := re.fullmatch(pattern, reason)) is not None:
             return words(match)
     return reason
+
+
+def wait_words(reason: str) -> str:
+    """Why a job waits, without the ids that a reason names."""
+    if (stopping := re.fullmatch(r"stopping (\w+) \(.*\)", reason)) is not None:
+        return f"stopping {_another(stopping[1])}"
+    if (
+        runs := re.fullmatch(r"(\w+) \(.*\) runs(?:(, \d+ (?:or more|more)) before it)?", reason)
+    ) is not None:
+        return f"{_another(runs[1])} has the model{f'{runs[2]} go first' if runs[2] else ''}"
+    return because(reason)
+
+
+def _another(kind: str) -> str:
+    return ANOTHER.get(LlmTaskKind(kind), kind) if kind in set(LlmTaskKind) else kind
 
 
 def _place(residence: str) -> str:

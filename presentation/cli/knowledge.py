@@ -10,6 +10,7 @@ from presentation.cli.openers import Controllers
 from presentation.cli.progress import CountColumn, ensure
 from presentation.cli.terminal import err, printable, say, write
 from presentation.counting import counted
+from presentation.scheduler_words import wait_words
 
 _TITLE_SHOWN = 40
 
@@ -29,7 +30,7 @@ async def read_notes(open_controllers: Callable[[], AbstractAsyncContextManager[
             def tell(event: GenerationEvent) -> None:
                 match event:
                     case Waiting(reason=reason):
-                        bar.update(task, description=printable(reason))
+                        bar.update(task, description=printable(wait_words(reason)))
                     case Prefilling(done_tokens=read, total_tokens=total):
                         bar.update(task, description=f"reading, {read:,} of {counted(total, 'token')}")
                     case TextDelta(tokens=tokens):

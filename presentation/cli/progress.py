@@ -22,6 +22,7 @@ from domain.entities.models import InstalledModel, PullProgress
 from presentation.cli.terminal import err, printable, say
 from presentation.controllers.models import ModelsController
 from presentation.counting import counted
+from presentation.scheduler_words import because, wait_words
 
 PATIENCE_S = 1.0
 """Shorter waits are not worth a word."""
@@ -72,11 +73,11 @@ class WaitingLine:
         """Takes the reason from what happens to the job."""
         match event:
             case Waiting(reason=reason):
-                self.show(reason)
+                self.show(wait_words(reason))
             case Prefilling(done_tokens=done, total_tokens=total):
                 self.show(f"reading the prompt, {done:,} of {counted(total, 'token')}")
             case Preempted(reason=reason):
-                self.show(f"gave way: {reason}")
+                self.show(f"gave way: {because(reason)}")
 
     def close(self) -> None:
         """Wipes the line; nothing is shown from here on."""

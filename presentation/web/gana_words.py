@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from domain.entities.gana import Gana, GanaProgress, GanaRun
 from domain.entities.llm import Preempted, Prefilling, TextDelta, Waiting
 from presentation.counting import counted
+from presentation.scheduler_words import because, wait_words
 
 REASONS = {
     "no_model": "its model is not there",
@@ -81,13 +82,13 @@ def progress_words(progress: GanaProgress | None) -> str:
     before = f"Round {progress.round}, after {progress.tool}: " if progress.tool else ""
     match progress.event:
         case Waiting(reason=reason):
-            words = f"waiting: {reason}"
+            words = f"waiting: {wait_words(reason)}"
         case Prefilling(done_tokens=done, total_tokens=total):
             words = f"reading, {done:,} of {counted(total, 'token')}"
         case TextDelta(tokens=tokens):
             words = f"writing, {tokens} {'token' if tokens == 1 else 'tokens'} so far"
         case Preempted(reason=reason):
-            words = f"gave way, goes on soon: {reason}"
+            words = f"gave way, goes on soon: {because(reason)}"
         case _:
             words = "finishing"
     said = before + words

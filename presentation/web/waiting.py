@@ -6,18 +6,10 @@ from domain.entities.conversation import AnswerUnkept
 from domain.entities.llm import LlmTaskKind, Preempted, Prefilling, Waiting
 from domain.entities.scheduler import SchedulerSnapshot
 from presentation.flow_names import names_of
-from presentation.scheduler_words import short_flow
+from presentation.scheduler_words import ANOTHER, short_flow
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.page_words import page_words
 from presentation.web.site import Site
-
-_KINDS = {
-    LlmTaskKind.CHAT: "another chat",
-    LlmTaskKind.EXTRACT: "the reading of a note",
-    LlmTaskKind.NATARAJ: "a deck card",
-    LlmTaskKind.GANA: "a Gana",
-    LlmTaskKind.API: "another program's question",
-}
 
 
 class OtherChat(NamedTuple):
@@ -75,7 +67,7 @@ def _queued(waiting: Waiting, snapshot: SchedulerSnapshot, waited_s: float, othe
     running = snapshot.running
     if running is None:
         return f"Waiting… {waited_s:.1f} s"
-    who = f"the chat “{short_flow(other.title)}”" if other else _KINDS.get(running.kind, str(running.kind))
+    who = f"the chat “{short_flow(other.title)}”" if other else ANOTHER.get(running.kind, str(running.kind))
     if running.state == "stopping":
         return f"Stopping {who}… {waited_s:.1f} s"
     later = " or later" if waiting.at_least else ""

@@ -16,11 +16,30 @@ from presentation.scheduler_words import (
     seconds,
     short_flow,
     start_words,
+    wait_words,
 )
 from tests.data.scheduling.scenario_families import FAMILIES, scenario
 from tests.data.scheduling.test_history import played
 
 JARGON = re.compile(r"\bT\d\b|vruntime|outranks|resident|\(hint\)|fair pool|extract\b")
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("extract (37a01610da7a) runs", "the reading of a note has the model"),
+        ("gana (a (b)) runs, 2 more before it", "a Gana has the model, 2 more go first"),
+        (
+            "api (k) runs, 10 or more before it",
+            "another program's question has the model, 10 or more go first",
+        ),
+        ("stopping nataraj (all)", "stopping a deck card"),
+        ("loading tiny, 1 s of about 2 s", "loading tiny, 1 s of about 2 s"),
+        ("nothing to do", "nothing waits"),
+    ],
+)
+def test_who_waits_is_told_no_id(reason: str, words: str) -> None:
+    assert wait_words(reason) == words
 
 
 @pytest.mark.parametrize("family", FAMILIES)
