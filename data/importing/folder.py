@@ -89,6 +89,7 @@ class FolderImporter:
         same = _Known(origins, await self._written_here(work, known))
         added: dict[str, str] = {}
         copies: list[ImportCopy] = []
+        attachments: set[str] = set()
         for batch in _batches(work):
             taken = counts["created"] + counts["updated"]
 
@@ -99,7 +100,7 @@ class FolderImporter:
                 progress(ImportProgress(done=before + at, total=total, path=path, taken=taken))
 
             read = await in_thread(lambda step, files=batch: self._read(files, problems, step), report)  # type: ignore[misc]
-            created, cancelled = await _to_its_end(self._save(read, moved, problems, counts))
+            created, cancelled = await _to_its_end(self._save(read, moved, problems, counts, attachments))
             new = {note.id: note.content_hash for note in created}
             added.update(new)
             copies.extend(filter(None, map(same.copied, created)))
@@ -118,6 +119,7 @@ class FolderImporter:
             deleted=len(left_out),
             problems=tuple(problems),
             copies=tuple(copies),
+            attachments=len(attachments),
             added=added,
         )
 
@@ -147,8 +149,10 @@ class FolderImporter:
         moved: Mapping[str, str],
         problems: list[ImportProblem],
         counts: Counter[str],
+        attachments: set[str],
     ) -> list[Note]:
-        """Counts what was `created`, `updated` and `unchanged`, and returns what was created."""
+        """Counts what was `created`, `updated` and `unchanged`, collects files that they link to, and returns what was
+        created."""
         earlier = await self._notes.by_origin(
             [moved.get(read.file.origin, read.file.origin) for read in files]
         )
@@ -174,6 +178,8 @@ class FolderImporter:
             if old is None:
                 created.append(note)
             notes.append(note)
+            # By their names: whoever links to one seldom says in full where it is.
+            attachments.update(path.rpartition("/")[2].lower() for path in read.parsed.attachments)
         if notes:
             await self._notes.save(notes)
             self._changes.announce([note.id for note in notes])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from domain.entities.note import MAX_TAG_CHARACTERS, normal_tag
+from domain.entities.note import MAX_TAG_CHARACTERS, names_file, normal_tag
 
 # Every repetition is possessive or bounded: hostile text costs no more than its length.
 _NEXT = re.compile(r"[\\`<\[\]#]")
@@ -29,7 +29,7 @@ class InlineFind:
     """A tag or the target of a link."""
 
     kind: str
-    """`tag` or `link`."""
+    """`tag`, `link`, or `file` for the address of a file beside the notes."""
     text: str
 
 
@@ -65,6 +65,8 @@ def scan_inline(text: str) -> Iterator[InlineFind]:
                     at = link.end()
                     if target := note_target(link[1] or link[2]):
                         yield InlineFind("link", target)
+                    elif file := file_target(link[1] or link[2]):
+                        yield InlineFind("file", file)
             case "#":
                 tag_text, at = _hashtag(text, start)
                 if tag_text:
@@ -80,10 +82,20 @@ def plain(text: str) -> str:
 
 def note_target(href: str) -> str:
     """The note that an address names; empty if it names none."""
+    path = _local_path(href)
+    return _as_name(path) if path.lower().endswith(_NOTE_SUFFIXES) else ""
+
+
+def file_target(href: str) -> str:
+    """The file beside the notes that an address names; empty if it names none."""
+    path = _local_path(href)
+    return _as_name(path) if names_file(path) else ""
+
+
+def _local_path(href: str) -> str:
+    """Empty for an address elsewhere."""
     path = unquote(href.partition("#")[0].partition("?")[0]).replace("\\", "/").strip()
-    if "://" in path or ":" in path.partition("/")[0] or not path.lower().endswith(_NOTE_SUFFIXES):
-        return ""
-    return _as_name(path)
+    return "" if "://" in path or ":" in path.partition("/")[0] else path
 
 
 def _wiki_target(inside: str) -> str:

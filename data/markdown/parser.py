@@ -16,8 +16,8 @@ from data.markdown.front_matter import (
     split_front_matter,
     words,
 )
-from data.markdown.inline import note_target, plain, scan_inline
-from domain.entities.note import MAX_TAG_CHARACTERS, ParsedNote, clean_title, normal_tag
+from data.markdown.inline import file_target, note_target, plain, scan_inline
+from domain.entities.note import MAX_TAG_CHARACTERS, ParsedNote, clean_title, names_file, normal_tag
 
 MAX_TAGS = MAX_ALIASES = 200
 MAX_LINKS = 5_000
@@ -51,10 +51,17 @@ class MarkdownNoteParser:
         environment: dict[str, Any] = {}
         tokens = self._blocks.parse(body, environment)
         found = [find for token in tokens if token.type == "inline" for find in scan_inline(token.content)]
-        references = [note_target(entry["href"]) for entry in environment.get("references", {}).values()]
+        addresses = [entry["href"] for entry in environment.get("references", {}).values()]
         links = tuple(
-            dict.fromkeys([*(find.text for find in found if find.kind == "link"), *filter(None, references)])
+            dict.fromkeys(
+                [
+                    *(find.text for find in found if find.kind == "link"),
+                    *filter(None, map(note_target, addresses)),
+                ]
+            )
         )
+        files = [find.text for find in found if find.kind == "file"]
+        files += [*filter(None, map(file_target, addresses)), *filter(names_file, links)]
         text_tags = sorted({find.text for find in found if find.kind == "tag"})
         front_tags = [normal_tag(word) for word in words(_first(front, "tags", "tag"), separators=", ")]
         tags = {tag for tag in front_tags if 0 < len(tag) <= MAX_TAG_CHARACTERS} | set(text_tags)
@@ -67,6 +74,7 @@ class MarkdownNoteParser:
             text_tags=tuple(text_tags[:MAX_TAGS]),
             aliases=_aliases(front),
             links=links[:MAX_LINKS],
+            attachments=tuple(dict.fromkeys(files))[:MAX_LINKS],
             created_at=_time(front, flaws, "created", "date"),
             updated_at=_time(front, flaws, "updated", "modified"),
             flaws=tuple(flaws),

@@ -30,6 +30,11 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
 """Control characters that are no spaces, and halves of characters."""
 
 
+def names_file(target: str) -> bool:
+    """Whether a link means a picture, a recording or another file beside the notes, as `![[map.png]]`."""
+    return _FILE.fullmatch(target[target.rfind(".") :]) is not None
+
+
 def normal_tag(text: str) -> str:
     """How a tag is kept and looked for: lower case, composed, no # before it, no spaces; empty if nothing is left."""
     words = _UNSEEN.sub("", unicodedata.normalize("NFC", text)).lower().split()
@@ -98,8 +103,8 @@ class Link(Entity):
 
     @property
     def to_file(self) -> bool:
-        """To a picture, a recording or another file beside the notes, as `![[map.png]]`: no note is missing there."""
-        return self.target_id is None and _FILE.fullmatch(self.target[self.target.rfind(".") :]) is not None
+        """To a file: no note is missing there."""
+        return self.target_id is None and names_file(self.target)
 
 
 class ParsedNote(Entity):
@@ -115,6 +120,8 @@ class ParsedNote(Entity):
     """Those that are written in the text."""
     aliases: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    attachments: tuple[str, ...] = ()
+    """Files beside the notes, such as pictures, that it links to or shows; those of wikilinks are links too."""
     created_at: datetime | None = None
     updated_at: datetime | None = None
     flaws: tuple[str, ...] = ()
@@ -155,6 +162,8 @@ class NoteDetails(Entity):
     note: Note
     links: tuple[Link, ...]
     """To notes, also such as do not exist yet; not to files."""
+    attachments: tuple[str, ...] = ()
+    """Files that it names like notes."""
     backlinks: tuple[NoteLine, ...]
     """Notes that link to it."""
     concepts: tuple[Concept, ...]
@@ -224,6 +233,8 @@ class ImportReport(Entity):
     problems: tuple[ImportProblem, ...] = ()
     copies: tuple[ImportCopy, ...] = ()
     """Of those created: title, text and tags of an imported note, or the text of one that was written here."""
+    attachments: int = 0
+    """Files, such as pictures, that new and changed notes link to; they are not taken."""
     added: dict[str, str] = Field(default_factory=dict)
     """Id to content hash of the notes that were created."""
 

@@ -294,10 +294,12 @@ class GetNoteUseCase:
         """Raises `NoteNotFound`."""
         note = await self._notes.get(note_id)
         links = await self._notes.links_to(note_id)
+        leading = await self._notes.links_from(note_id)
         sources = tuple(dict.fromkeys(link.source_id for link in links if link.source_id != note_id))
         return NoteDetails(
             note=note,
-            links=tuple(link for link in await self._notes.links_from(note_id) if not link.to_file),
+            links=tuple(link for link in leading if not link.to_file),
+            attachments=tuple(link.target for link in leading if link.to_file),
             backlinks=tuple(_line(each) for each in await self._notes.many(sources[:_MOST_BACKLINKS])),
             concepts=await self._knowledge.concepts_of([note_id]),
             summary=await self._knowledge.summary(note_id),

@@ -90,7 +90,11 @@ async def show(open_library: OpenLibrary, reference: str) -> None:
         gana = await ganas.get(reference)
         manases = {manas.id: manas.name for manas in await library.manases.list()}
         draft = gana.draft
-        watched = f"tag {draft.input_tag}" if draft.input_tag else manases.get(draft.input_manas_id or "", "")
+        watched = (
+            f"tag {draft.input_tag}"
+            if draft.input_tag
+            else manases.get(draft.input_manas_id or "", "nothing")
+        )
         lines = {
             "name": draft.name,
             "id": gana.id,

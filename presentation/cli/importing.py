@@ -120,6 +120,8 @@ def _summary(report: ImportReport) -> str:
         )
     if report.problems:
         parts.append(counted(len(report.problems), "with a problem", "with problems"))
+    if report.attachments:
+        parts.append(f"{counted(report.attachments, 'attachment')} not taken (UNIUN keeps text only)")
     return ", ".join(parts)
 
 

@@ -234,6 +234,9 @@ def _about(details: NoteDetails) -> list[str]:
         "links": ", ".join(
             link.target if link.target_id else f"{link.target} (no such note)" for link in details.links
         ),
+        "attachments": f"{', '.join(details.attachments)} (UNIUN takes no attachments yet)"
+        if details.attachments
+        else "",
         "linked from": ", ".join(line.title for line in details.backlinks),
         "concepts": ", ".join(concept.name for concept in details.concepts),
         "summary": details.summary or "",

@@ -327,6 +327,8 @@ def draw_report(report: ImportReport | UndoneImport) -> None:
             )
         if report.deleted:
             chip(f"{report.deleted:,} left out, because you deleted their notes")
+        if report.attachments:
+            chip(f"{counted(report.attachments, 'attachment')} not taken: UNIUN keeps text only")
     if report.copies:
         _draw_copies(report.copies)
     if not (report.created or report.updated or report.unchanged or report.deleted or report.problems):

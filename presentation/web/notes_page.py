@@ -4,6 +4,7 @@ from weakref import WeakSet
 
 from nicegui import Client, ui
 
+from domain.entities.note import names_file
 from domain.errors import UniunError
 from presentation.web.notes_import import begin_import
 from presentation.web.notes_list import NoteFilter, NotesList
@@ -50,6 +51,9 @@ async def page_find_note(site: Site, name: str = "") -> None:
         return
     with heading("Notes"):
         link_button("All notes", "/notes").props("flat")
+    if names_file(name):
+        empty("link_off", f"“{name[:80]}” is an attachment", "UNIUN takes no attachments yet, only notes.")
+        return
     with empty(
         "link_off", f"There is no note “{name[:80]}” yet", "A link says so, and nothing is called that."
     ):

@@ -106,6 +106,15 @@ def test_fifteen_hundred_notes(importing: Importing, tmp_path: Path) -> None:
     assert "no" not in links
 
 
+def test_attachments_are_not_taken_and_counted(importing: Importing, tmp_path: Path) -> None:
+    (tmp_path / "map.png").write_bytes(b"\x89PNG")
+    (tmp_path / "a.md").write_text("![[map.png]] ![](img/MAP.png) [paper](paper.pdf) [b](b.md)")
+    (tmp_path / "b.md").write_text("![[map.png]]")
+    report = importing.run(tmp_path)
+    assert (report.created, report.attachments) == (2, 2)
+    assert importing.run(tmp_path).attachments == 0, "it was said with the notes that were new"
+
+
 def test_a_changed_file_changes_its_note(importing: Importing, tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("---\ncreated: 2024-05-01\n---\n# One\n#x")

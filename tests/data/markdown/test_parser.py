@@ -68,6 +68,16 @@ def test_links(name: str) -> None:
     assert list(parser.parse(text).links) == links
 
 
+def test_files_beside_the_notes_are_attachments() -> None:
+    text = (
+        "![[map.png]] [[v1.2]] ![a](img/my%20photo.JPG) [pdf](../paper.pdf#p2) [web](https://a.b/c.png) [n](n.md)\n\n"
+        "[again](../paper.pdf) `![](code.png)` [r]\n\n[r]: sound.mp3\n"
+    )
+    parsed = parser.parse(text)
+    assert set(parsed.attachments) == {"map.png", "img/my photo.JPG", "paper.pdf", "sound.mp3"}
+    assert set(parsed.links) == {"map.png", "v1.2", "n"}
+
+
 def test_front_matter() -> None:
     parsed = parser.parse(
         "---\ntitle: A title: no\n---\nx"  # a colon in a value is a mistake that people make

@@ -45,6 +45,7 @@ def test_the_life_of_a_gana() -> None:
     assert "on" in uniun("gana", "list")
     shown = uniun("gana", "show", "my week")
     assert "every monday at 9:00" in shown
+    assert "reads:          nothing\n" in shown
     assert "Sum up." in shown
     assert uniun("gana", "run", "my week") == "The week was quiet.\n"
     assert "nothing to say" in uniun.result("gana", "preview", "my week").stderr

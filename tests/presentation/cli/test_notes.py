@@ -193,6 +193,13 @@ def test_an_editor_that_is_none(faces: MemoryFaces, monkeypatch: pytest.MonkeyPa
     assert "Set EDITOR" in str(failed.exception)
 
 
+def test_an_import_tells_once_of_attachments(faces: MemoryFaces, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("![](map.png) [paper](paper.pdf)")
+    first = uniun(faces, "notes", "import", str(tmp_path)).stdout
+    assert first == "1 new, 0 changed, 0 as before, 2 attachments not taken (UNIUN keeps text only)\n"
+    assert "attachment" not in uniun(faces, "notes", "import", str(tmp_path)).stdout
+
+
 def test_show(faces: MemoryFaces) -> None:
     text = "#a [[Other]] ![[map.PNG]] [[None]]"
     uniun(faces, "notes", "add", text, "--title", "T")
@@ -204,6 +211,7 @@ def test_show(faces: MemoryFaces) -> None:
         "id: id0001",
         "tags: #a",
         "links: Other, None (no such note)",
+        "attachments: map.PNG (UNIUN takes no attachments yet)",
         "linked from: Other",
         "concepts: Earth, Sun",
         "summary: In short.",

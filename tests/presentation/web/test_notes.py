@@ -345,6 +345,9 @@ def test_a_link_leads_to_its_note_or_offers_to_write_it(desk: Desk) -> None:
     page.goto("/notes/find?name=Poplar")
     page.get_by_role("button", name="Write it").click()
     expect(page.get_by_label("Title")).to_have_value("Poplar")
+    page.goto("/notes/find?name=img/map.png")
+    expect(page.get_by_role("heading", name="“img/map.png” is an attachment")).to_be_visible()
+    expect(page.get_by_role("button", name="Write it")).to_have_count(0)
     page.goto("/notes/absent")
     expect(page.get_by_role("heading", name="This page cannot be shown")).to_be_visible()
 
