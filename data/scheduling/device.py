@@ -24,6 +24,8 @@ class Loading:
     started_at: float
     job: Job | None
     switch: Switch | None
+    unload_at: float | None = None
+    """As it was before the model was loaded anew."""
 
 
 @dataclass(slots=True)

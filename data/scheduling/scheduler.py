@@ -200,6 +200,7 @@ class InferenceScheduler:
         loading = self._finish_loading(event.model, "loaded")
         trigger = loading.job if loading.job is not None and loading.job.live else None
         self.residence.arrived(event.model, self.now, self.now - loading.started_at, trigger, event.slots)
+        self.residence.unload_at = loading.unload_at
         if loading.switch is not None:
             self._end_switch(loading.switch, Outcome.FINISHED)
 
@@ -270,7 +271,7 @@ class InferenceScheduler:
         self.outdated = False
         if self.residence.model is None:
             return False
-        self._load(self.residence.model, None, None, reason)
+        self._load(self.residence.model, None, None, reason, self.residence.unload_at)
         return True
 
     def _may_unload(self) -> bool:
@@ -375,8 +376,10 @@ class InferenceScheduler:
         if by is not None:
             self._log.job("preempt", job, by=by, reason=reason)
 
-    def _load(self, model: str, job: Job | None, switch: Switch | None, reason: str) -> None:
-        self.loading = Loading(model, self.now, job, switch)
+    def _load(
+        self, model: str, job: Job | None, switch: Switch | None, reason: str, unload_at: float | None = None
+    ) -> None:
+        self.loading = Loading(model, self.now, job, switch, unload_at)
         self.last_reason = reason
         trigger = job.told_as if job is not None else SWITCH
         self._log.note(

@@ -69,6 +69,32 @@ def test_at_once_when_it_is_not_to_be_kept_at_all() -> None:
     assert ev.Unload() in desk.told
 
 
+@pytest.mark.parametrize(("loaded_at", "unloads_at"), [(13.0, 15.0), (16.0, 16.0)])
+def test_a_model_that_is_loaded_anew_is_kept_no_longer_for_it(loaded_at: float, unloads_at: float) -> None:
+    desk = Desk(keep=5)
+    desk.serve(10)
+    assert ev.Load("X") in desk.feed(ev.Reload(12))
+    desk.feed(ev.Loaded(loaded_at, "X"))
+    if unloads_at > loaded_at:
+        assert desk.scheduler.wake_at == unloads_at
+        desk.feed(ev.Tick(unloads_at))
+    assert desk.told[-1] == ev.Unload()
+    assert desk.scheduler.residence.model is None
+
+
+@pytest.mark.parametrize("asked_at", [12.5, 14.0])
+def test_unless_something_is_asked_of_it(asked_at: float) -> None:
+    desk = Desk(keep=5)
+    desk.serve(10)
+    desk.feed(ev.Reload(12))
+    events: list[ev.Event] = [ev.Loaded(13, "X"), ev.Submit(asked_at, JobSpec("again", API, "a", "X"))]
+    for event in sorted(events, key=lambda event: event.at):
+        desk.feed(event)
+    desk.serve(20)
+    assert ev.Unload() not in desk.told
+    assert desk.scheduler.wake_at is None
+
+
 def test_not_while_something_is_asked_of_it_and_the_newest_word_counts() -> None:
     desk = Desk(keep=0)
     desk.submit(1, JobSpec("second", API, "a", "X", foreground_hint=True))
