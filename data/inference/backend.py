@@ -71,7 +71,8 @@ class Backend(Protocol):
     slots: int
     least_chunk: int
     most_chunk: int
-    """Tokens of a prefill chunk. One evaluation takes less than both together."""
+    """Tokens of a prefill chunk, whose size is a matter of time within these limits and must not matter for the result. One
+    evaluation takes less than both together."""
     interruptible: bool
     """Whether `interrupt` does anything."""
 

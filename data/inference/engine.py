@@ -15,13 +15,13 @@ from types import TracebackType
 from typing import NoReturn
 
 import psutil
-from pydantic import ValidationError
 
 from data.children import lines
 from data.children.lines import Line
 from data.clock import Clock, SystemClock
 from data.inference import protocol
 from data.inference.backend import Backend
+from data.inference.batches import Batches
 from data.inference.options import EngineOptions
 from data.inference.stops import Stops
 from data.inference.token_loop import TokenLoop, check_logits
@@ -48,7 +48,7 @@ class Engine:
         """
         try:
             call, work = line.get("id"), self._read(line)
-        except (KeyError, TypeError, ValidationError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             refuse(error)
         try:
             done = work()
@@ -66,7 +66,8 @@ class Engine:
                 return partial(self._load, line["model"], line["backend"], Path(line["path"]), options)
             case "run":
                 job = RunnerJob.model_validate(line["job"])
-                return partial(self._run, line["id"], job, [int(token) for token in line["produced"]])
+                produced = [int(token) for token in line["produced"]]
+                return partial(self._run, line["id"], job, produced, Batches(line["batches"]))
             case "unload":
                 return self._unload
             case "forget":
@@ -106,16 +107,20 @@ class Engine:
             self._loop.forget(job_id)
         return {}
 
-    def _run(self, call: int, job: RunnerJob, produced: list[int]) -> Line:
+    def _run(self, call: int, job: RunnerJob, produced: list[int], batches: Batches) -> Line:
         loop = self._loop
         if loop is None:
             raise EngineError("The engine holds no model. Load one before running a job.")
 
         def at(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None:
-            self._send({"id": call, "at": [prefilled, prompt, done, token, text]})
+            line: Line = {"id": call, "at": [prefilled, prompt, done, token, text]}
+            if done <= 1:  # of what comes later it is known: token by token
+                line["batches"] = loop.batches(job.id).runs
+            self._send(line)
 
         with self._stops.running(job.id, loop.interrupt):
-            return loop.run(job, produced, at, lambda: self._stops.asked(job.id)).model_dump(mode="json")
+            outcome = loop.run(job, produced, at, lambda: self._stops.asked(job.id), batches)
+        return outcome.model_dump(mode="json")
 
 
 def _sign_of_life() -> Line:

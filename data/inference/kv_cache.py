@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from data.inference.backend import Backend, Interrupted
+from data.inference.batches import Batches
+from domain.errors import EngineError
 
 _CHECK_EVERY_TOKENS = 64
 """While decoding, the budget is looked at this often; state grows by one token at a time."""
@@ -19,6 +21,8 @@ class Slot:
     """The job that runs on it or may resume on it; none when it is only a prefix for others."""
     used: int
     tokens: list[int] = field(default_factory=list)
+    batches: Batches = field(default_factory=Batches)
+    """In which `tokens` were evaluated, and beyond them those of a job whose state was lost and that is to be the same."""
 
 
 class KvCache:
@@ -34,13 +38,24 @@ class KvCache:
         self._slots: list[Slot] = []
         self._uses = 0
 
-    def take(self, job_id: str, cache_key: str, tokens: Sequence[int]) -> Slot:
-        """A slot whose tokens are a beginning of `tokens`, at least one short of it: something must be evaluated."""
-        slot = self._find(job_id, cache_key, tokens) or self._fresh()
+    def take(self, job_id: str, cache_key: str, tokens: Sequence[int], lost: Batches | None = None) -> Slot:
+        """A slot whose tokens are a beginning of `tokens`, at least one short of it: something must be evaluated.
+
+        A job that ran before and finds its state gone makes it anew in the batches that it was made in, `lost`.
+        """
+        slot = self._of_job(job_id)
+        if slot is not None:
+            self._cut(slot, min(common_prefix(slot.tokens, tokens), len(tokens) - 1))
+        elif lost is not None and 0 < lost.largest < self._backend.least_chunk + self._backend.most_chunk:
+            slot = self._fresh()
+            slot.batches = Batches(lost.until(len(tokens) - 1))
+        elif (slot := self._prefix(cache_key, tokens)) is not None:
+            self._cut(slot, self._reusable(slot, tokens))
+        else:
+            slot = self._fresh()
         slot.job_id, slot.cache_key = job_id, cache_key
         self._uses += 1
         slot.used = self._uses
-        self._cut(slot, min(common_prefix(slot.tokens, tokens), len(tokens) - 1))
         self._shrink(slot)
         return slot
 
@@ -49,14 +64,23 @@ class KvCache:
 
         Raises `Interrupted`, with the slot as it was.
         """
+        held = len(slot.tokens)
+        known = slot.batches.at(held)
+        surplus = known[0] - len(tokens) if known else 0
         try:
-            self._backend.evaluate(slot.sequence, tokens, len(slot.tokens), want_logits=want_logits)
+            # Tokens of a batch do not see those behind them, so any may stand for the ones that were cut off.
+            batch = [*tokens, *[tokens[-1]] * surplus]
+            self._backend.evaluate(slot.sequence, batch, held, want_logits=want_logits)
+            if surplus and not self._backend.trim(slot.sequence, held + len(tokens)):
+                raise EngineError("A state that cannot be cut was to be made from a part of a batch.")
         except Interrupted:
             raise
         except BaseException:
             self._drop(slot)
             raise
         slot.tokens.extend(tokens)
+        if known is None:
+            slot.batches.append(len(tokens))
         if len(tokens) > 1 or len(slot.tokens) % _CHECK_EVERY_TOKENS == 0:
             self._shrink(slot)
 
@@ -65,22 +89,40 @@ class KvCache:
         for slot in self._slots:
             if slot.job_id == job_id:
                 slot.job_id = None
+                slot.batches = Batches(slot.batches.until(len(slot.tokens)))
 
     def drop(self, job_id: str) -> None:
         """The job failed: its state is not to be trusted."""
         for slot in [slot for slot in self._slots if slot.job_id == job_id]:
             self._drop(slot)
 
-    def _find(self, job_id: str, cache_key: str, tokens: Sequence[int]) -> Slot | None:
-        for slot in self._slots:
-            if slot.job_id == job_id:
-                return slot
+    def _of_job(self, job_id: str) -> Slot | None:
+        return next((slot for slot in self._slots if slot.job_id == job_id), None)
+
+    def _prefix(self, cache_key: str, tokens: Sequence[int]) -> Slot | None:
         ended = [(common_prefix(slot.tokens, tokens), slot) for slot in self._slots if slot.job_id is None]
         own = [pair for pair in ended if pair[1].cache_key == cache_key]
         # A stranger's prefix is taken over only where that loses little of it.
         others = [pair for pair in ended if pair[0] > 0 and 2 * pair[0] >= len(pair[1].tokens)]
         found = max(own or others, key=lambda pair: pair[0], default=None)
         return found[1] if found else None
+
+    def _reusable(self, slot: Slot, tokens: Sequence[int]) -> int:
+        """How many of the slot's tokens.
+
+        Of what was read for another prompt a little may be read again, so that the state is as if this prompt had been
+        read whole: in large batches, or in one if it is short. What was once produced token by token stays as it is.
+        """
+        all_but_last, least = len(tokens) - 1, self._backend.least_chunk
+        common = min(common_prefix(slot.tokens, tokens), all_but_last)
+        sizes = [size for size, _ in slot.batches.until(common)]
+        if sizes and min(sizes) >= least:
+            if all_but_last < least:
+                return 0
+            return all_but_last - least if 0 < all_but_last - common < least else common
+        if len(sizes) == 1 and sizes[0] > 1 and all_but_last >= least:
+            return 0
+        return common
 
     def _fresh(self) -> Slot:
         if len(self._slots) >= self._backend.slots:
@@ -97,6 +139,7 @@ class KvCache:
             self._backend.clear(slot.sequence)
             tokens = 0
         del slot.tokens[tokens:]
+        slot.batches = Batches(slot.batches.until(tokens))
 
     def _shrink(self, running: Slot) -> None:
         while len(self._slots) > 1 and self._bytes() > self._budget_bytes:

@@ -18,9 +18,12 @@ from data.inference.sampling import greedy, seed32
 from domain.entities.llm import Sampling
 from domain.errors import EngineMissing, ModelLoadFailed
 
-LEAST_CHUNK, MOST_CHUNK = 8, 56
-"""An evaluation takes less than both together, 64: from there on flash attention computes in tiles, whose sums differ. Below
-(3 to 63 tried) a prompt's state is the same bits in whatever chunks it was read, also behind a kept prefix."""
+CHUNKS = (64, 448)
+"""From 64 tokens on flash attention computes in tiles, and the bits are the same for all sizes."""
+SHORT_CHUNKS = (8, 56)
+"""Less than 64 tokens together, where they are the same bits too, but others; for models whose chunks must be short."""
+_PARAMETERS_PER_THREAD = 500_000_000
+"""At 10 GFLOP/s, which a slow core has, 64 tokens of so large a model take 6 s. The engine counts as lost after 10."""
 _F16_BYTES = 2
 _MIN_SLOTS = 2
 """One for the running job and one for the job that it preempted, whatever the budget says."""
@@ -36,7 +39,6 @@ class LlamaBackend:
     """
 
     name = "llama.cpp"
-    least_chunk, most_chunk = LEAST_CHUNK, MOST_CHUNK
 
     def __init__(self, path: Path, options: EngineOptions, clock: Clock) -> None:
         """Raises `EngineMissing` or `ModelLoadFailed`."""
@@ -70,7 +72,10 @@ class LlamaBackend:
             params.n_threads = params.n_threads_batch = options.threads
         # A recurrent state is written in place: half an evaluation would spoil it.
         self.interruptible = not (self._model.is_recurrent() or self._model.is_hybrid())
-        params.n_batch = params.n_ubatch = LEAST_CHUNK + MOST_CHUNK - 1
+        small = self._model.n_params <= _PARAMETERS_PER_THREAD * params.n_threads_batch
+        quick = small or llama.llama_supports_gpu_offload()
+        self.least_chunk, self.most_chunk = CHUNKS if quick and self.interruptible else SHORT_CHUNKS
+        params.n_batch = params.n_ubatch = self.least_chunk + self.most_chunk - 1
         self._context = llama.LlamaContext(self._model, params, verbose=False)
         if self.interruptible:
             self._context.install_cancel_callback()

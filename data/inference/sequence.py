@@ -3,6 +3,7 @@
 from collections.abc import Sequence as Seq
 
 from data.inference.backend import Backend, Vocabulary
+from data.inference.batches import Batches
 from data.inference.channels import ChannelReader, has_channels
 from data.inference.constraint import Matcher
 from data.inference.sampling import REDRAW
@@ -44,6 +45,8 @@ class Sequence:
         self.prompt_tokens = len(prompt)
         self.cached_tokens: int | None = None
         """Prompt tokens found in kept state when the job first ran here; none before that."""
+        self.batches = Batches()
+        """In which its tokens were evaluated, also when that state is gone."""
         self.finish_reason: FinishReason | None = None
         self._vocabulary = vocabulary
         self._context_tokens = context_tokens

@@ -17,6 +17,7 @@ from data.children.lines import Line
 from data.children.process import ChildProcess
 from data.clock import Clock
 from data.inference import protocol
+from data.inference.batches import Batches
 from data.inference.options import EngineOptions
 from data.inference.process import ENGINE
 from data.inference.start_pace import StartPace
@@ -35,10 +36,11 @@ _MAX_JOBS = 100_000
 
 @dataclass
 class _Job:
-    """What must outlive the engine process: the tokens that the job has produced."""
+    """What must outlive the engine process: the tokens that the job has produced, and how its prompt was evaluated."""
 
     model: str
     produced: list[int] = field(default_factory=list)
+    batches: Batches = field(default_factory=Batches)
 
 
 class EngineRunner:
@@ -153,6 +155,7 @@ class EngineRunner:
             "do": "run",
             "job": protocol.job_to_line(job),
             "produced": state.produced,
+            "batches": state.batches.runs,
             "stop": self._stop_early == job.id,
         }
         process = self._process
@@ -331,6 +334,8 @@ def _progress(line: Line, job: _Job) -> RunnerProgress:
         job.produced.append(int(token))
     if done != len(job.produced):
         raise ValueError("a token is missing or too many")
+    if "batches" in line:
+        job.batches = Batches((int(size), int(tokens)) for size, tokens in line["batches"])
     return RunnerProgress(prefilled_tokens=prefilled, prompt_tokens=prompt, tokens_done=done, text=text)
 
 

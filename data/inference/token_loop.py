@@ -8,6 +8,7 @@ import numpy as np
 
 from data.clock import Clock
 from data.inference.backend import Backend, Interrupted
+from data.inference.batches import Batches
 from data.inference.chat_template import ChatTemplate, opens_thought, with_bos
 from data.inference.constraint import Grammars
 from data.inference.kv_cache import KvCache, Slot
@@ -50,9 +51,15 @@ class TokenLoop:
         self._sequences: dict[str, Sequence] = {}
 
     def run(
-        self, job: RunnerJob, produced: list[int], at_boundary: AtBoundary, stopping: Callable[[], bool]
+        self,
+        job: RunnerJob,
+        produced: list[int],
+        at_boundary: AtBoundary,
+        stopping: Callable[[], bool],
+        batches: Batches | None = None,
     ) -> RunnerOutcome:
-        """Starts or resumes the job; `produced` are its tokens so far, in case this process has not seen it.
+        """Starts or resumes the job; `produced` are its tokens so far, in case this process has not seen it, and `batches`
+        those in which its prompt was evaluated.
 
         Stops at the first boundary where `stopping` says so. Whoever makes it say so may `interrupt` then, and a
         prefill chunk is given up half-way.
@@ -61,7 +68,7 @@ class TokenLoop:
         then, and the other jobs go on.
         """
         try:
-            return self._run(job, produced, at_boundary, stopping)
+            return self._run(job, produced, at_boundary, stopping, batches)
         except BaseException as error:
             self._sequences.pop(job.id, None)
             self._kv.drop(job.id)
@@ -73,19 +80,30 @@ class TokenLoop:
         """From another thread: see `run`."""
         self._backend.interrupt()
 
+    def batches(self, job_id: str) -> Batches:
+        """In which the job was evaluated so far; it has begun and not ended."""
+        return self._sequences[job_id].batches
+
     def _run(
-        self, job: RunnerJob, produced: list[int], at_boundary: AtBoundary, stopping: Callable[[], bool]
+        self,
+        job: RunnerJob,
+        produced: list[int],
+        at_boundary: AtBoundary,
+        stopping: Callable[[], bool],
+        batches: Batches | None,
     ) -> RunnerOutcome:
         sequence = self._sequences.get(job.id)
         if sequence is None:
             try:
                 sequence = self._begin(job, produced)
+                sequence.batches = batches or Batches()
             except UniunError:
                 raise
             except Exception as error:
                 raise InvalidRequest(f"Job {job.id} cannot be begun: {_named(error)}") from error
         self._sequences[job.id] = sequence
-        slot = self._kv.take(job.id, job.cache_key, sequence.tokens)
+        slot = self._kv.take(job.id, job.cache_key, sequence.tokens, sequence.batches)
+        sequence.batches = slot.batches
         if sequence.cached_tokens is None:
             sequence.cached_tokens = min(len(slot.tokens), sequence.prompt_tokens)
         while sequence.finish_reason is None:
@@ -121,8 +139,7 @@ class TokenLoop:
     def _step(self, sequence: Sequence, slot: Slot) -> tuple[int | None, str]:
         """Up to the next boundary: a prefill chunk, or a token.
 
-        What a job had produced before its state was lost is evaluated token by token, as it was then: chunks would leave
-        other bits.
+        A state that was lost is made in the batches that it was made in before; what the job had produced, token by token.
         """
         held, prompt = len(slot.tokens), sequence.prompt_tokens - 1
         if held == len(sequence.tokens) - 1:
@@ -134,7 +151,10 @@ class TokenLoop:
                 check_logits(self._backend)
             return (token if sequence.done > before else None), text
         start = self._clock.monotonic()
-        size = self._chunks.size(prompt - held) if held < prompt else 1
+        if (known := slot.batches.at(held)) is not None:
+            size = known[1]
+        else:
+            size = self._chunks.size(prompt - held) if held < prompt else 1
         chunk = sequence.tokens[held : held + size]
         self._kv.evaluate(slot, chunk, want_logits=False)
         self._chunks.learn(len(chunk), self._clock.monotonic() - start)

@@ -7,7 +7,7 @@ import pytest
 from data.inference.fake import FakeRunner
 from domain.entities.llm import Sampling
 from domain.errors import EngineError, EngineLost, InvalidRequest, PromptTooLong, UnknownModel
-from domain.repositories.inference_runner import RunnerProgress
+from domain.repositories.inference_runner import RunnerJob, RunnerProgress
 from tests.data.inference.engines import CONTEXT_TOKENS, GREEDY, SAMPLED, Rig, chat, engine, strike
 
 TEN_CUTS = 22
@@ -145,9 +145,8 @@ def test_an_empty_prompt_is_refused(rig: Rig) -> None:
         rig.run(rig.job(""))
 
 
-def test_a_lost_engine_is_replaced_and_the_answer_is_the_same(rig: Rig) -> None:
-    job = rig.job()
-    rig.run(job, stop_after=5)
+def lose_engine(rig: Rig, job: RunnerJob) -> None:
+    """At the first boundary of the job's run."""
 
     def lose(progress: RunnerProgress) -> None:
         if isinstance(rig.runner, FakeRunner):
@@ -157,11 +156,39 @@ def test_a_lost_engine_is_replaced_and_the_answer_is_the_same(rig: Rig) -> None:
 
     with pytest.raises(EngineLost):
         rig.loop.run(rig.runner.run(job, lose))
+
+
+def test_a_lost_engine_is_replaced_and_the_answer_is_the_same(rig: Rig) -> None:
+    job = rig.job()
+    rig.run(job, stop_after=5)
+    lose_engine(rig, job)
     with pytest.raises(EngineError):
         rig.run(job)
     rig.load()
     outcome, _ = rig.run(job)
     assert outcome.text == rig.whole(GREEDY).text
+
+
+@pytest.mark.parametrize("boundary", [1, 4])
+def test_a_later_turn_that_is_lost_goes_on_as_if_nothing_had_happened(rig: Rig, boundary: int) -> None:
+    """Its prompt begins with an answer that was produced token by token, and so it is evaluated again."""
+    first = rig.job(messages=chat("Tell me about a cat."), cache_key=f"talk-{boundary}")
+    answer = rig.run(first)[0].text
+    rig.runner.forget(first.id)
+
+    def turn() -> RunnerJob:
+        return rig.job(messages=chat("Tell me about a cat.", answer, "And then?"), cache_key=first.cache_key)
+
+    job = turn()
+    whole, _ = rig.run(job)
+    rig.runner.forget(job.id)
+    job = turn()
+    rig.run(job, stop_after=boundary)
+    lose_engine(rig, job)
+    rig.load()
+    outcome, _ = rig.run(job)
+    assert outcome.text == whole.text
+    rig.runner.forget(job.id)
 
 
 def test_a_cancelled_run_leaves_the_runner_ready(rig: Rig) -> None:

@@ -81,7 +81,14 @@ def test_errors_come_back_as_lines(tmp_path: Path) -> None:
         "options": {},
     }
     job = RunnerJob(id="j", cache_key="j", prompt="Hi", max_tokens=1, sampling=GREEDY)
-    run = {"do": "run", "id": 8, "job": job.model_dump(mode="json"), "produced": [], "stop": False}
+    run = {
+        "do": "run",
+        "id": 8,
+        "job": job.model_dump(mode="json"),
+        "produced": [],
+        "batches": [],
+        "stop": False,
+    }
     with subprocess.Popen(ENGINE, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin is not None
         assert child.stdout is not None
@@ -134,6 +141,8 @@ def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *answers: str, last: s
         [LOADED, '{"id":2,"at":[1,2]}'],
         [LOADED, '{"id":2,"at":[1,1,1,"one","text"]}'],
         [LOADED, '{"id":2,"at":[1,1,7,7,"text"]}'],
+        [LOADED, '{"id":2,"at":[1,1,0,null,""],"batches":[[0,1]]}'],
+        [LOADED, '{"id":2,"at":[1,1,0,null,""],"batches":[7]}'],
         [LOADED, '{"id":2,"done":{"status":"finished"}}'],
         [LOADED, "\x00\x01"],
         [LOADED, "[" * 20_000],

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from data.inference.backend import Interrupted, Vocabulary
+from data.inference.batches import Batches
 from data.inference.kv_cache import KvCache, Slot, common_prefix
 from domain.entities.llm import Sampling
 
@@ -16,10 +17,11 @@ class Ledger:
 
     name = "ledger"
     context_tokens = 1000
-    least_chunk, most_chunk = 8, 512
+    most_chunk = 512
     interruptible = True
 
-    def __init__(self, slots: int = 4, *, trims: bool = True) -> None:
+    def __init__(self, slots: int = 4, *, trims: bool = True, least_chunk: int = 1) -> None:
+        self.least_chunk = least_chunk
         self.vocabulary = Vocabulary(
             9, lambda token: b"", {}, frozenset(), lambda text, special: [], None, None
         )
@@ -28,7 +30,7 @@ class Ledger:
         self.fails = False
         self.interrupts = False
         self.held: dict[int, list[int]] = {}
-        self.evaluated = 0
+        self.evaluated: list[int] = []
 
     def arm(self) -> None:
         self.interrupts = False
@@ -42,7 +44,7 @@ class Ledger:
         if self.interrupts:
             raise Interrupted
         held.extend(tokens)
-        self.evaluated += len(tokens)
+        self.evaluated.append(len(tokens))
         if self.fails:
             raise RuntimeError("the device is on fire")
 
@@ -214,3 +216,80 @@ def test_an_interrupted_evaluation_leaves_the_slot_as_it_was() -> None:
     assert slot.tokens == backend.held[slot.sequence] == [1, 2]
     kv.evaluate(slot, [3, 4], want_logits=True)
     assert kv.take("a", "a", [1, 2, 3, 4, 5]) is slot
+
+
+def read(kv: KvCache, slot: Slot, tokens: Sequence[int], *sizes: int) -> None:
+    """In batches of these sizes, from where the slot is."""
+    for size in sizes:
+        held = len(slot.tokens)
+        kv.evaluate(slot, tokens[held : held + size], want_logits=False)
+
+
+LONG = list(range(400))
+
+
+@pytest.mark.parametrize(
+    ("before", "prompt", "kept"),
+    [
+        ([100], LONG[:200], 100),
+        ([100, 70], LONG[:200], 135),  # what is left would be too little for a batch of the large kind
+        ([100, 70], LONG[:171], 170),  # nothing is left
+        ([100], [*LONG[:80], *range(900, 1000)], 80),
+        ([100], [*LONG[:80], *range(900, 910)], 25),
+        ([100], LONG[:50], 0),  # a short prompt, which is read in one small batch
+        ([100], [*LONG[:40], 900, 901], 0),
+        ([40], LONG[:50], 40),
+        ([40], LONG[:300], 0),  # the other way round
+        ([40, *[1] * 30], LONG[:90], 70),  # produced: stays as it is
+        ([100, *[1] * 30, 20], LONG[:300], 150),
+    ],
+)
+def test_a_kept_prompt_leaves_what_reading_the_whole_would_leave(
+    before: list[int], prompt: list[int], kept: int
+) -> None:
+    kv = KvCache(Ledger(least_chunk=64), 1 << 20)
+    slot = kv.take("turn-1", "talk", LONG)
+    read(kv, slot, LONG, *before)
+    kv.end("turn-1")
+    assert len(kv.take("turn-2", "talk", prompt).tokens) == kept
+
+
+def test_a_lost_state_is_made_in_the_batches_that_it_was_made_in() -> None:
+    kv = KvCache(first := Ledger(), 1 << 20)
+    slot = kv.take("turn-1", "talk", LONG)
+    read(kv, slot, LONG, 100, 1, 1, 70)
+    kv.end("turn-1")
+    prompt = [*LONG[:120], *range(900, 1000)]
+    slot = kv.take("turn-2", "talk", prompt)
+    read(kv, slot, prompt, 90, 1)
+    assert first.evaluated == [100, 1, 1, 70, 90, 1]
+
+    again = KvCache(second := Ledger(), 1 << 20)
+    made = again.take("turn-2", "talk", prompt, slot.batches)
+    while (known := made.batches.at(len(made.tokens))) is not None:
+        read(again, made, prompt, known[1])
+    assert second.evaluated == [100, 1, 1, 70, 90, 1]
+    assert made.tokens == second.held[made.sequence] == prompt[:211]
+    assert made.batches.runs == slot.batches.runs
+    # Ended in the middle of that, it is a prefix of what it holds.
+    again.drop("turn-2")
+    made = again.take("turn-2", "talk", prompt, slot.batches)
+    read(again, made, prompt, 100)
+    again.end("turn-2")
+    assert made.batches.runs == [(100, 100)]
+
+
+def test_a_job_whose_state_is_there_needs_no_batches() -> None:
+    kv = KvCache(Ledger(), 1 << 20)
+    slot = kv.take("a", "a", LONG)
+    read(kv, slot, LONG, 70, 30)
+    assert kv.take("a", "a", LONG, slot.batches) is slot
+    assert slot.tokens == LONG[:100]
+    assert slot.batches.runs == [(70, 70), (30, 30)]
+
+
+def test_batches_that_are_too_large_for_this_engine_are_no_obstacle() -> None:
+    """Its settings were changed since."""
+    kv = KvCache(Ledger(), 1 << 20)
+    slot = kv.take("a", "a", LONG, Batches([(600, 300)]))
+    assert slot.batches.at(0) is None

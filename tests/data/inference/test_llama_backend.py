@@ -7,7 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from data.clock import SystemClock
-from data.inference.llama_backend import LEAST_CHUNK, MOST_CHUNK, LlamaBackend
+from data.inference.batches import Batches
+from data.inference.kv_cache import KvCache
+from data.inference.llama_backend import CHUNKS, SHORT_CHUNKS, LlamaBackend
 from data.inference.options import EngineOptions
 from data.inference.prefill import ChunkSizer
 from data.inference.token_loop import TokenLoop
@@ -42,28 +44,89 @@ def logits(backend: LlamaBackend, chunks: Sequence[int]) -> NDArray[np.float32]:
 
 
 @pytest.mark.model
-def test_a_prompts_state_is_the_same_bits_in_whatever_chunks_it_is_read(backend: LlamaBackend) -> None:
-    """Of llama.cpp on the CPU; what a stop, a lost engine, a kept prefix and the machine's speed must not change."""
-    first = logits(backend, [LEAST_CHUNK + MOST_CHUNK - 1] * 6)
-    for size in (3, 7, 9, 21, 27):  # divisors of 378: no rest is shorter than three
-        assert (logits(backend, [size] * (378 // size)) == first).all(), size
+@pytest.mark.parametrize(
+    ("tokens", "chunking"),
+    [
+        (640, ([64] * 10, [320] * 2, [511, 129], [70, 100, 101, 102, 103, 164])),
+        (63, ([63], [21] * 3, [7] * 9, [3] * 21)),
+    ],
+)
+def test_a_prompts_state_is_the_same_bits_in_whatever_chunks_of_a_kind_it_is_read(
+    backend: LlamaBackend, tokens: int, chunking: tuple[list[int], ...]
+) -> None:
+    """Of llama.cpp on the CPU; what a stop and the machine's speed must not change."""
+    assert all(sum(chunks) == tokens for chunks in chunking)
+    first, *others = (logits(backend, chunks) for chunks in chunking)
+    for chunks, other in zip(chunking[1:], others, strict=True):
+        assert (other == first).all(), chunks
+
+
+def test_what_the_chunks_are_for() -> None:
+    """Below 64 tokens and from 64 on; see the test above."""
+    assert CHUNKS[0] == 64
+    assert sum(SHORT_CHUNKS) == 64
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("kept", [3, 40, 300, 479])
+@pytest.mark.parametrize(
+    ("tokens", "kept"), [(50, 3), (50, 40), (50, 300), (100, 3), (100, 63), (500, 64), (500, 450), (500, 499)]
+)
 def test_a_kept_prefix_leaves_the_bits_of_a_prompt_that_is_read_whole(
-    backend: LlamaBackend, kept: int
+    backend: LlamaBackend, tokens: int, kept: int
 ) -> None:
-    sizes = ChunkSizer(0.4, LEAST_CHUNK, MOST_CHUNK)
+    """Of a prompt before, of which so many tokens are the same, whether it was longer or not."""
 
-    def chunks(missing: int) -> list[int]:
-        found = []
-        while missing:
-            found.append(sizes.size(missing))
-            missing -= found[-1]
+    def read(kv: KvCache, job: str, prompt: list[int]) -> NDArray[np.float32]:
+        slot = kv.take(job, "talk", prompt)
+        sizes = ChunkSizer(0.4, backend.least_chunk, backend.most_chunk)
+        while (missing := len(prompt) - 1 - len(slot.tokens)) > 0:
+            held = len(slot.tokens)
+            kv.evaluate(slot, prompt[held : held + sizes.size(missing)], want_logits=False)
+        kv.evaluate(slot, prompt[-1:], want_logits=True)
+        found = backend.logits()
+        kv.end(job)
         return found
 
-    assert (logits(backend, chunks(kept) + chunks(500 - kept)) == logits(backend, chunks(500))).all()
+    prompt = PROMPT[:tokens]
+    whole = read(KvCache(backend, 1 << 20), "whole", prompt)
+    for other in ([*PROMPT[:kept], 5, 6], PROMPT[:kept] + PROMPT[kept + 1 : 600]):
+        backend.clear(0)
+        kv = KvCache(backend, 1 << 20)
+        read(kv, "before", other)
+        assert (read(kv, "after", prompt) == whole).all()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("question", [20, 120])
+def test_a_state_that_is_lost_in_a_conversation_is_made_anew_bit_by_bit(
+    backend: LlamaBackend, question: int
+) -> None:
+    """With what earlier turns had produced one by one, and with a batch that was cut."""
+    kv = KvCache(backend, 1 << 20)
+    first = kv.take("turn-1", "talk", PROMPT)
+    for size in (100, *[1] * 30, 120):
+        held = len(first.tokens)
+        kv.evaluate(first, PROMPT[held : held + size], want_logits=False)
+    kv.end("turn-1")
+    prompt = PROMPT[:200] + PROMPT[300 : 300 + question]
+    second = kv.take("turn-2", "talk", prompt)
+    assert len(second.tokens) == 200
+    kv.evaluate(second, prompt[200:-1], want_logits=False)
+    kv.evaluate(second, prompt[-1:], want_logits=True)
+    expected = backend.logits()
+
+    def made(batches: Batches | None) -> NDArray[np.float32]:
+        backend.clear(0)
+        again = KvCache(backend, 1 << 20)
+        slot = again.take("turn-2", "talk", prompt, batches)
+        while (held := len(slot.tokens)) < len(prompt) - 1:
+            size = (slot.batches.at(held) or (300, 300))[1]
+            again.evaluate(slot, prompt[held : min(held + size, len(prompt) - 1)], want_logits=False)
+        again.evaluate(slot, prompt[-1:], want_logits=True)
+        return backend.logits()
+
+    assert (made(second.batches) == expected).all()
+    assert not (made(None) == expected).all()  # the numbers do depend on it
 
 
 @pytest.mark.model
@@ -85,10 +148,14 @@ def test_a_lost_job_goes_on_as_if_nothing_had_happened(
             sampling=Sampling(temperature=temperature, seed=5),
         )
         produced: list[int] = []
+        batches = Batches()
 
         def note(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None:
+            nonlocal batches
             if token is not None:
                 produced.append(token)
+            if done == 0:
+                batches = Batches(loop.batches("j").runs)
 
         def ignore(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None:
             pass
@@ -97,7 +164,7 @@ def test_a_lost_job_goes_on_as_if_nothing_had_happened(
         for lost_after in (1, 20):
             again = TokenLoop(backend, EngineOptions(), SystemClock())
             backend.clear(0)
-            outcome = again.run(job, produced[:lost_after], ignore, lambda: False)
+            outcome = again.run(job, produced[:lost_after], ignore, lambda: False, batches)
             assert outcome.text == whole.text
     finally:
         loop.close()

@@ -134,7 +134,9 @@ class Play:
         return self.ask({"do": "load", "model": "m", "backend": "b", "path": "/m.gguf", "options": options})
 
     def run(self, job: RunnerJob) -> Line:
-        return self.ask({"do": "run", "job": job.model_dump(mode="json"), "produced": [], "stop": False})
+        return self.ask(
+            {"do": "run", "job": job.model_dump(mode="json"), "produced": [], "batches": [], "stop": False}
+        )
 
 
 @pytest.fixture
