@@ -21,3 +21,12 @@ def without_title(markdown: str, title: str) -> str:
     """Without a heading at the beginning that only says the title again."""
     first, _, rest = markdown.lstrip().partition("\n")
     return rest if first.startswith("#") and plain_text(first).strip() == title else markdown
+
+
+def shortened(line: str, most: int) -> str:
+    """At most so many characters; cut between words, where there is a gap in its second half, with an ellipsis."""
+    if len(line) <= most:
+        return line
+    cut = line[: most - 1]
+    words = line[:most].rpartition(" ")[0]
+    return f"{(words if len(words) > most // 2 else cut).rstrip(' ,;:.')}…"

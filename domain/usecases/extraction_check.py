@@ -8,10 +8,12 @@ from pydantic import ValidationError
 from domain.entities.knowledge import ConceptClaim, Extraction, RelationClaim
 from domain.entities.llm import GenerationResult
 from domain.folding import fold
+from domain.plain_text import shortened
 from domain.prompts.extraction import MOST, SUMMARY_CHARACTERS
 from domain.reasons import plain_reason
 from domain.usecases.passages import keywords, singular, unspaced
 
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 _GROUNDED = 0.5
 """Share of its words that a summary must have from the note; a name must have them all."""
 _NAME_WORDS = 8
@@ -52,7 +54,7 @@ def checked(result: GenerationResult, title: str, text: str) -> Extraction:
             relations.setdefault((key(source), key(verb), key(target)), relation)
             for end in (source, target):
                 concepts.setdefault(key(end), ConceptClaim(name=end))
-    summary = tidy(said.summary)
+    summary = _summary(said.summary)
     return Extraction(
         concepts=tuple(concepts.values()),
         relations=tuple(relations.values()),
@@ -140,4 +142,12 @@ def _first_sentence(title: str, text: str) -> str:
     lines = (line.strip() for line in text.splitlines())
     prose = next((line for line in lines if line and not line.startswith(("#", "```", "---", "|"))), title)
     sentence = re.split(r"(?<=[.!?。])\s", tidy(prose), maxsplit=1)[0]
-    return sentence if len(sentence) <= SUMMARY_CHARACTERS else f"{sentence[: SUMMARY_CHARACTERS - 1]}…"
+    return shortened(sentence, SUMMARY_CHARACTERS)
+
+
+def _summary(said: str) -> str:
+    """One that the schema's length has ended in the middle of a sentence, and perhaps of a word, shows that."""
+    summary = tidy(said)
+    if len(said) < SUMMARY_CHARACTERS or summary.endswith(_SENTENCE_ENDS):
+        return summary
+    return shortened(summary, min(SUMMARY_CHARACTERS, len(summary) - 1))

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 
 from domain.entities.conversation import AnswerEvent, PathMessage
 from domain.errors import InvalidRequest
+from domain.plain_text import shortened
 from presentation.cli.ask import sources
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import ensure
@@ -143,9 +144,7 @@ def show_path(conversation: ChatController) -> None:
     write(f"{conversation.conversation.title}\n")
     for number, shown in enumerate(conversation.path, start=1):
         message = shown.message
-        line = " ".join((message.content or message.error or "").split())
-        if len(line) > _LINE_SHOWN:
-            line = f"{line[:_LINE_SHOWN]}…"
+        line = shortened(" ".join((message.content or message.error or "").split()), _LINE_SHOWN)
         marks: list[str] = [] if message.state == "complete" else [message.state]
         if len(shown.siblings) > 1:
             marks.append(f"{shown.siblings.index(message.id) + 1} of {len(shown.siblings)}")

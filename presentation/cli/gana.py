@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from domain.entities.gana import Gana, GanaProgress, GanaRun
+from domain.plain_text import shortened
 from presentation.cli.openers import Controllers, Library
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.tables import Column, Row, print_table
@@ -199,7 +200,7 @@ def _tell_runs(ganas: GanaController, runs: tuple[GanaRun, ...], names: dict[str
         write(f"{ganas.local(run.started_at)}  {name}{'  '.join(figures)}\n")
         what = " ".join((run.output or run.detail).split())
         if what:
-            write(f"    {what if len(what) <= _WHAT else what[:_WHAT] + '…'}\n")
+            write(f"    {shortened(what, _WHAT)}\n")
 
 
 def _reason(run: GanaRun) -> str:

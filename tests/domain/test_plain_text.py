@@ -1,6 +1,6 @@
 import pytest
 
-from domain.plain_text import plain_text, without_title
+from domain.plain_text import plain_text, shortened, without_title
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,18 @@ def test_a_heading_that_repeats_the_title_goes() -> None:
     assert without_title("\n# **Rye** bread\nBake it.", "Rye bread") == "Bake it."
     assert without_title("# Rye\nBake it.", "Rye bread") == "# Rye\nBake it."
     assert without_title("Rye bread\nBake it.", "Rye bread") == "Rye bread\nBake it."
+
+
+@pytest.mark.parametrize(
+    ("line", "most", "shown"),
+    [
+        ("short", 10, "short"),
+        ("ten chars.", 10, "ten chars."),
+        ("one two three", 10, "one two…"),
+        ("one, two, three", 10, "one, two…"),
+        ("a longestwordofall", 10, "a longest…"),
+    ],
+)
+def test_a_line_is_cut_between_words(line: str, most: int, shown: str) -> None:
+    assert shortened(line, most) == shown
+    assert len(shown) <= most

@@ -285,6 +285,26 @@ def test_a_name_is_kept_if_the_note_has_all_of_its_words(text: str, name: str, k
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("ends", [" tomor", "rowing of them.", "rowing of"])
+def test_a_summary_that_its_length_has_cut_ends_at_a_word(ends: str) -> None:
+    """The schema ends a text at so many characters, wherever that is."""
+    said_first = "Green tea is steeped in water " * 7
+    whole = said_first[: prompt.SUMMARY_CHARACTERS - len(ends)] + ends
+    world = World(said(summary=whole))
+
+    async def scenario() -> None:
+        await world.write(text="Green tea is steeped in water tomorrow, and the growing of tea.")
+        assert await world.extract("n1") == "read"
+        summary = await world.library.knowledge.summary("n1") or ""
+        if ends.endswith("."):
+            assert summary == whole
+        else:
+            assert summary.endswith("…")
+            assert whole.startswith(summary[:-1] + " ")
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     "text", ["# Only a heading", "| a | b |", "東京は日本の首都です。人が多い。", "x" * 5_000]
 )
