@@ -40,6 +40,7 @@ class EngineDemo:
     ) -> DemoReport:
         config, scale = scaled(self._config, window_s)
         on = await machine()
+        watch(on)
         runs: list[DemoRun] = []
         engine = ""
         for number, policy in enumerate(policies, 1):

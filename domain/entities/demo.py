@@ -146,5 +146,5 @@ class DemoMoment(Entity):
     background_tokens: int
 
 
-DemoEvent = DemoStarting | DemoMoment | DemoRun
-"""A `DemoRun` is told when its window has closed."""
+DemoEvent = DemoMachine | DemoStarting | DemoMoment | DemoRun
+"""First of all the machine. A `DemoRun` is told when its window has closed."""

@@ -14,15 +14,13 @@ from rich.text import Text
 from domain.entities.demo import DemoPolicy, DemoQuantile, DemoQuantiles, DemoReport, DemoRun
 from domain.entities.llm import LlmTaskKind
 from domain.errors import InvalidRequest, ServerLost, UniunError
-from presentation.cli.demo_view import open_view, seconds
+from presentation.cli.demo_view import busy_share, open_view, seconds
 from presentation.cli.openers import Openers
 from presentation.cli.progress import ensure
 from presentation.cli.run import run_async
 from presentation.cli.terminal import out, printable, say, size
 from presentation.counting import counted
 
-_BUSY = 0.25
-"""A processor that others use more than this makes the figures worth a warning."""
 _GANAS = ("1st", "2nd")
 _WORK = {LlmTaskKind.NATARAJ: "cards", LlmTaskKind.EXTRACT: "notes", LlmTaskKind.GANA: "Ganas"}
 
@@ -199,10 +197,9 @@ def _notes(report: DemoReport, beside: bool) -> list[str]:
         f"The policy's slice, and the time over which it shares, are scaled by {report.policy_time_scale:.2f}, so that "
         "a short window shows what takes minutes on a real day."
     )
-    if report.machine.busy_before > _BUSY:
+    if share := busy_share(report.machine):
         notes.append(
-            f"Other programs kept the processor {report.machine.busy_before:.0%} busy before the start, so all is slower "
-            "than it could be."
+            f"Other programs kept the processor {share} busy before the start, so all is slower than it could be."
         )
     if beside:
         notes.append("Another UNIUN ran here meanwhile, which takes processor and memory from every run.")

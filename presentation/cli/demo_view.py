@@ -8,7 +8,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from domain.entities.demo import DemoChat, DemoEvent, DemoMoment, DemoRun, DemoSpan, DemoStarting
+from domain.entities.demo import DemoChat, DemoEvent, DemoMachine, DemoMoment, DemoRun, DemoSpan, DemoStarting
 from domain.entities.scheduler import SchedulerSnapshot
 from presentation.cli.gantt import STYLES
 from presentation.cli.terminal import printable
@@ -16,6 +16,8 @@ from presentation.counting import counted
 
 STRIP_CELLS = 66
 _LABEL = 10
+_BUSY = 0.25
+"""A processor that others use more than this makes the figures worth a warning."""
 _STATUS_PERIOD_S = 5.0
 _TIERS = {
     "uniun": {
@@ -53,6 +55,18 @@ def open_view(console: Console) -> Iterator[Callable[[DemoEvent], None]]:
         yield _Picture(console, live, marks)
 
 
+def busy_share(machine: DemoMachine) -> str:
+    """How much of the processor other programs use; empty if they hardly do."""
+    return f"{machine.busy_before:.0%}" if machine.busy_before > _BUSY else ""
+
+
+def _warn_of_others(machine: DemoMachine, console: Console) -> None:
+    """While it can still be stopped: minutes go by before the figures."""
+    if share := busy_share(machine):
+        words = f"Other programs keep the processor {share} busy. End them first for figures that hold."
+        console.print(Text(words, style="yellow"))
+
+
 def _legend() -> Text:
     parts = [(f"{kind[0]} {kind}", STYLES[kind]) for kind in ("chat", "extract", "nataraj", "gana")]
     return Text("  ").join(Text(words, style=style) for words, style in parts)
@@ -69,6 +83,8 @@ class _Lines:
 
     def __call__(self, event: DemoEvent) -> None:
         match event:
+            case DemoMachine():
+                _warn_of_others(event, self._console)
             case DemoStarting():
                 self._told, self._next_status_s = {}, _STATUS_PERIOD_S
                 self._console.print(f"\n{_heading(event)}: starting a fresh engine", soft_wrap=True)
@@ -114,6 +130,8 @@ class _Picture:
     def __call__(self, event: DemoEvent) -> None:
         cells = max(10, min(STRIP_CELLS, self._console.width - _LABEL - 1))
         match event:
+            case DemoMachine():
+                _warn_of_others(event, self._console)
             case DemoStarting():
                 self._heading = _heading(event)
                 self._show(

@@ -13,7 +13,15 @@ from data.inference.options import EngineOptions
 from data.inference.supervisor import EngineRunner
 from data.models.store import FileModelStore
 from data.scheduling.config import SchedulerConfig
-from domain.entities.demo import DemoEvent, DemoMoment, DemoPolicy, DemoReport, DemoRun, DemoStarting
+from domain.entities.demo import (
+    DemoEvent,
+    DemoMachine,
+    DemoMoment,
+    DemoPolicy,
+    DemoReport,
+    DemoRun,
+    DemoStarting,
+)
 from domain.entities.llm import LlmTaskKind
 from domain.entities.models import InstalledModel
 from domain.errors import EngineError, ModelLoadFailed
@@ -110,6 +118,7 @@ def test_each_policy_has_an_engine_of_its_own_which_is_closed(
 
 
 def test_the_watcher_sees_it_all(theatre: Theatre, runs: dict[DemoPolicy, DemoRun]) -> None:
+    assert isinstance(theatre.events[0], DemoMachine), "while nothing has been measured yet"
     starts = [event for event in theatre.events if isinstance(event, DemoStarting)]
     assert [(start.policy, start.number, start.count) for start in starts] == [
         (policy, number, 4) for number, policy in enumerate(ALL, 1)

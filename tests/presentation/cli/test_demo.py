@@ -193,6 +193,14 @@ def test_a_busy_machine_is_said() -> None:
     assert "busy before" not in demo()[0]
 
 
+def test_a_busy_machine_is_said_before_the_run_too() -> None:
+    other, told = report(busy_before=0.8).machine, report(run("uniun", 1), busy_before=0.8)
+    text, _ = demo(play=ScriptedDemo(other, *EVENTS, report=told))
+    assert text.index("keep the processor 80% busy. End them first") < text.index("starting a fresh engine")
+    text, _ = demo(play=ScriptedDemo(report().machine, *EVENTS, report=report(run("uniun", 1))))
+    assert "busy" not in text.partition("starting a fresh engine")[0]
+
+
 def test_nothing_is_wider_than_the_terminal() -> None:
     file = io.StringIO()
     console = Console(file=file, width=80, markup=False, highlight=False, emoji=False)
