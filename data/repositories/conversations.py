@@ -18,9 +18,6 @@ from domain.entities.conversation import ChatMessage, Conversation
 from domain.errors import ConversationNotFound, MessageNotFound
 from domain.folding import fold
 
-MAX_PATH = 10_000
-"""Messages between the first one and a leaf; more means that the parents go in a circle."""
-
 
 class SqlConversationRepository:
     """Implements `ConversationRepository`. Without `holders`, who writes an answer is not known."""
@@ -146,14 +143,19 @@ class SqlConversationRepository:
 
     async def path(self, message_id: str) -> tuple[ChatMessage, ...]:
         def read(session: Session) -> tuple[ChatMessage, ...]:
+            of = select(MessageRow.conversation_id).where(MessageRow.id == message_id).scalar_subquery()
+            rows = {
+                row.id: row
+                for row in session.exec(select(MessageRow).where(MessageRow.conversation_id == of))
+            }
+            if message_id not in rows:
+                raise MessageNotFound(f"There is no message {message_id}.")
+            # To the first message, however long that is: a beginning that moved would have the model read all anew.
             path: list[ChatMessage] = []
             at: str | None = message_id
-            while at is not None and len(path) < MAX_PATH:
-                row = session.exec(select(MessageRow).where(MessageRow.id == at)).first()
-                if row is None:
-                    raise MessageNotFound(f"There is no message {at}.")
-                path.append(_message(row))
-                at = row.parent_id
+            while at is not None and (found := rows.pop(at, None)) is not None:
+                path.append(_message(found))
+                at = found.parent_id
             return tuple(reversed(path))
 
         return await self._database.read(read)
