@@ -1,5 +1,7 @@
 """Conversations that are longer than anybody's."""
 
+from typing import Any
+
 from data.database.rows import insert
 from data.database.session import Database
 from data.database.tables.conversations import MessageRow
@@ -17,7 +19,7 @@ def test_a_path_begins_with_the_first_message_however_long_it_is(run: Run) -> No
     async def test(database: Database) -> None:
         chats = SqlConversationRepository(database)
         await chats.create(Conversation(id="c", title="", created_at=at(0), changed_at=at(0)))
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "id": f"m{number}",
                 "conversation_id": "c",
