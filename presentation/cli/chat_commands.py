@@ -11,6 +11,7 @@ from presentation.cli.ask import sources
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import ensure
 from presentation.cli.terminal import say, write
+from presentation.cli.wrap import write_beside
 from presentation.controllers.chat import ChatController
 
 HELP = """\
@@ -30,6 +31,8 @@ HELP = """\
 /quit           leave
 Ctrl-C stops an answer; Ctrl-D, or Ctrl-C twice at the prompt, leaves."""
 _NAMES = ("/help", *re.findall(r"^/\w+", HELP, re.MULTILINE))
+_COMMAND = HELP.index("begin")
+"""Columns of a command in front of its words."""
 _LISTED = 20
 _ID_SHOWN = 8
 _LINE_SHOWN = 200
@@ -49,7 +52,9 @@ class Commands:
         argument = line.strip()[len(name) :].strip()
         match name:
             case "/help":
-                write(HELP + "\n")
+                for shown in HELP.split("\n"):
+                    at = _COMMAND if shown.startswith("/") else 0
+                    write_beside(shown[:at], shown[at:])
             case "/retry":
                 return self._chat.retry()
             case "/edit":

@@ -8,7 +8,9 @@ from presentation.cli.chat import describe
 from presentation.cli.openers import Openers
 from presentation.cli.progress import ensure
 from presentation.cli.terminal import out, printable
+from presentation.cli.wrap import beside
 
+_LABEL = 16
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -49,12 +51,14 @@ async def _trial(openers: Openers) -> Finding:
 
 
 def _show(finding: Finding) -> None:
-    line = Text.assemble(
-        (f"{finding.state:5}", _STYLES[finding.state]),
-        (f"{finding.area:11}", "bold"),
-        printable(finding.text),
-    )
     console = out()
-    console.print(line, soft_wrap=True)
+    label = Text.assemble((f"{finding.state:5}", _STYLES[finding.state]), (f"{finding.area:11}", "bold"))
+    console.print(label.append(_beside(len(label), finding.text), style="none"), soft_wrap=True)
     if finding.mend:
-        console.print(Text(f"{'':16}→ {printable(finding.mend)}"), soft_wrap=True)
+        arrow = f"{'':{_LABEL}}→ "
+        console.print(Text(arrow + _beside(len(arrow), finding.mend)), soft_wrap=True)
+
+
+def _beside(cells: int, text: str) -> str:
+    indent, lines = beside(cells, printable(text))
+    return f"\n{' ' * indent}".join(lines)

@@ -10,6 +10,7 @@ from presentation.cli.openers import Controllers, Library
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.tables import Column, Row, print_table
 from presentation.cli.terminal import make_sure, out, printable, say, write
+from presentation.cli.wrap import write_beside
 from presentation.controllers.gana import GanaController
 from presentation.counting import counted
 
@@ -113,7 +114,9 @@ async def show(open_library: OpenLibrary, reference: str) -> None:
             if draft.agentic
             else "nothing by itself",
         }
-        write("".join(f"{name + ':':16}{value}\n" for name, value in lines.items() if value))
+        for name, value in lines.items():
+            if value:
+                write_beside(f"{name + ':':16}", value)
         write(f"\n{draft.task}\n")
         last = await ganas.runs(gana.id, limit=5)
         if last:
@@ -197,10 +200,10 @@ def _tell_runs(ganas: GanaController, runs: tuple[GanaRun, ...], names: dict[str
         if run.by == "background":
             figures.append("in the background")
         name = f"{names.get(run.gana_id, run.gana_id[:12])}  " if names else ""
-        write(f"{ganas.local(run.started_at)}  {name}{'  '.join(figures)}\n")
+        write_beside(f"{ganas.local(run.started_at)}  ", f"{name}{'  '.join(figures)}")
         what = " ".join((run.output or run.detail).split())
         if what:
-            write(f"    {shortened(what, _WHAT)}\n")
+            write_beside("    ", shortened(what, _WHAT))
 
 
 def _reason(run: GanaRun) -> str:

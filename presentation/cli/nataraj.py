@@ -7,6 +7,7 @@ from domain.entities.nataraj import Card
 from presentation.cli.openers import Controllers, Library
 from presentation.cli.progress import WaitingLine, ensure
 from presentation.cli.terminal import say, write
+from presentation.cli.wrap import write_beside
 from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
@@ -22,7 +23,7 @@ async def show(open_library: OpenLibrary, manas: str | None) -> None:
         nataraj = library.nataraj()
         deck = await nataraj.deck(await nataraj.scope(manas))
     for card in deck.cards:
-        write(_line(card))
+        _show(card)
     counts = ", ".join(
         f"{count} {_COUNTED.get(state, state)}" for state, count in sorted(deck.counts.items()) if count
     )
@@ -38,8 +39,9 @@ async def next_card(open_library: OpenLibrary, manas: str | None) -> None:
         nataraj = library.nataraj()
         card = await nataraj.find(await nataraj.scope(manas), None)
         titles = await nataraj.titles(card)
-    write(_line(card))
-    write("".join(f"  from {title}\n" for title in titles))
+    _show(card)
+    for title in titles:
+        write_beside("  from ", title)
 
 
 async def keep(open_library: OpenLibrary, reference: str | None, manas: str | None) -> None:
@@ -48,7 +50,7 @@ async def keep(open_library: OpenLibrary, reference: str | None, manas: str | No
         nataraj = library.nataraj()
         scope = await nataraj.scope(manas)
         note = await nataraj.keep((await nataraj.find(scope, reference)).id, scope)
-    write(f"Kept as the note {note.id[:12]}: {note.title}\n")
+    write_beside(f"Kept as the note {note.id[:12]}: ", note.title)
 
 
 async def drop(open_library: OpenLibrary, reference: str | None, manas: str | None) -> None:
@@ -57,7 +59,7 @@ async def drop(open_library: OpenLibrary, reference: str | None, manas: str | No
         nataraj = library.nataraj()
         scope = await nataraj.scope(manas)
         card = await nataraj.drop((await nataraj.find(scope, reference)).id, scope)
-    write(f"Dropped: {card.text}\n")
+    write_beside("Dropped: ", card.text)
 
 
 async def fill(open_controllers: OpenControllers, count: int, manas: str | None) -> None:
@@ -69,7 +71,7 @@ async def fill(open_controllers: OpenControllers, count: int, manas: str | None)
         with nataraj.open(scope), WaitingLine("writing cards") as waiting:
             filled = await nataraj.fill(scope, count, waiting.tell)
     for card in filled.cards:
-        write(_line(card))
+        _show(card)
     if filled.barren:
         say(f"{counted(filled.barren, 'combination')} of notes gave no new thought.")
     if filled.resurfaced:
@@ -80,5 +82,5 @@ async def fill(open_controllers: OpenControllers, count: int, manas: str | None)
         say("no card came of it. Try again, or take a larger model.")
 
 
-def _line(card: Card) -> str:
-    return f"{card.id[:_ID_CHARACTERS]}  {card.text}\n"
+def _show(card: Card) -> None:
+    write_beside(f"{card.id[:_ID_CHARACTERS]}  ", card.text)

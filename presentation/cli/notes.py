@@ -17,6 +17,7 @@ from presentation.cli.importing import counting_bar
 from presentation.cli.openers import Library
 from presentation.cli.run import run_async
 from presentation.cli.terminal import make_sure, read_piped, say, write
+from presentation.cli.wrap import write_beside
 from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
@@ -105,8 +106,8 @@ async def search(
     if result.waiting:
         say(f"{counted(result.waiting, 'note')} cannot be found by meaning yet. See: uniun notes embed")
     for hit in result.hits:
-        write(f"{hit.note_id[:_ID_CHARACTERS]}  {_one_line(hit.title)}\n")
-        write(f"{' ' * _ID_CHARACTERS}  {_one_line(hit.snippet)}\n")
+        write_beside(f"{hit.note_id[:_ID_CHARACTERS]}  ", _one_line(hit.title))
+        write_beside(f"{' ' * _ID_CHARACTERS}  ", _one_line(hit.snippet))
     if not result.hits:
         say("nothing was found.")
 

@@ -1,7 +1,6 @@
 """The scheduler on a terminal: `uniun ps` as a table, `uniun top` as a screen."""
 
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
@@ -30,6 +29,8 @@ from presentation.scheduler_words import (
 
 SPAN_S = 600.0
 _LABEL = 15
+_AGO = 10
+_LEGEND = ("^ gave way", "C chat", "R reading", "D deck", "G Gana", "P programs", "= swap")
 _NARROW = 72
 _LETTERS = {"chat": "C", "extract": "R", "nataraj": "D", "gana": "G", "api": "P", "model_switch": "="}
 _SWAP = "model_switch"
@@ -78,7 +79,7 @@ def screen(snapshot: SchedulerSnapshot, history: History, width: int, height: in
     """All of it, in at most `height` lines of `width` cells."""
     decisions = max(2, min(6, height // 6))
     fixed = [*_head(snapshot, width), *_strip(history, width), *_shares(snapshot, width)]
-    tail = [*_decisions(history, decisions), Text("q or Ctrl-C leaves", style="dim")]
+    tail = [*_decisions(history, decisions, width), Text("q or Ctrl-C leaves", style="dim")]
     room = max(3, height - len(fixed) - len(tail) - 2)
     lines = [*fixed, Text(""), *_queue(snapshot, width, room), Text(""), *tail]
     for line in lines:
@@ -95,7 +96,9 @@ def _head(snapshot: SchedulerSnapshot, width: int) -> Iterator[Text]:
     ]
     if (stay := stay_words(snapshot)) is not None:
         facts.insert(1, stay)
-    yield Text.assemble(("UNIUN".ljust(_LABEL), "bold"), printable(" · ".join(facts)))
+    first, *more = _packed("UNIUN", ((printable(fact), "") for fact in facts), width, gap=" · ")
+    first.stylize("bold", 0, _LABEL)
+    yield from (first, *more)
     if (loading := loading_words(snapshot)) is not None:
         part = min(1.0, (snapshot.loading_s or 0.0) / (snapshot.loading_expected_s or 1.0))
         yield Text.assemble(
@@ -104,19 +107,12 @@ def _head(snapshot: SchedulerSnapshot, width: int) -> Iterator[Text]:
     for job in _running(snapshot):
         name = f"{kind_name(job.kind)} {short_flow(job.flow)}"
         done = progress_part(job)
-        bar = "" if done is None else f"{_bar(done, 12)} "
-        yield Text.assemble(
-            "now".ljust(_LABEL),
-            (printable(name), _style(job.kind)),
-            "  ",
-            (bar, _style(job.kind)),
-            progress_words(job),
-        )
+        bar = [] if done is None else [(_bar(done, 12), _style(job.kind))]
+        pieces = [(printable(name), _style(job.kind)), *bar, (progress_words(job), "")]
+        yield from _packed("now", pieces, width, gap="  ")
     if snapshot.loading is None and snapshot.running is None:
         yield Text.assemble("now".ljust(_LABEL), "nothing runs")
-    why = textwrap.wrap(printable(why_now(snapshot)), max(20, width - _LABEL), max_lines=2, placeholder="…")
-    for label, line in zip(("why", ""), why, strict=False):
-        yield Text.assemble(label.ljust(_LABEL), line)
+    yield from _packed("why", ((word, "") for word in printable(why_now(snapshot)).split()), width)
 
 
 def _strip(history: History, width: int) -> Iterator[Text]:
@@ -137,9 +133,8 @@ def _strip(history: History, width: int) -> Iterator[Text]:
     for run in history.runs:
         if run.how == "preempted" and run.end is not None:
             marks[_cell(history, run.end, cells)] = "^"
-    words = "^ gave way  C chat R reading D deck G Gana P programs = swap"
     yield Text.assemble(" " * _LABEL, "".join(marks).rstrip())
-    yield Text.assemble(" " * _LABEL, (words, "dim"))
+    yield from _packed("", ((mark, "dim") for mark in _LEGEND), width, gap="  ")
 
 
 def _shares(snapshot: SchedulerSnapshot, width: int) -> Iterator[Text]:
@@ -151,15 +146,12 @@ def _shares(snapshot: SchedulerSnapshot, width: int) -> Iterator[Text]:
     words = f" {snapshot.extract_share:.0%}, at most {limit_words} while others wait"
     yield Text.assemble("reading notes".ljust(_LABEL), (bar, STYLES["extract"]), words)
     if snapshot.extract_exhausted:
-        yield Text.assemble(
-            " " * _LABEL, ("that is used up: notes are read only while nothing else waits", "dim")
-        )
+        words = "that is used up: notes are read only while nothing else waits"
+        yield from _packed("", ((word, "dim") for word in words.split()), width)
     turns = sorted(snapshot.kind_vruntime_s.items(), key=lambda item: item[1])
     if turns:
-        line = Text("turns had".ljust(_LABEL))
-        for kind, value in turns:
-            line.append(f"{kind_name(kind)} {seconds(value)}   ", style=_style(kind))
-        yield line
+        had = ((f"{kind_name(kind)} {seconds(value)}", _style(kind)) for kind, value in turns)
+        yield from _packed("turns had", had, width, gap="   ")
 
 
 def _queue(snapshot: SchedulerSnapshot, width: int, room: int) -> Iterator[Text]:
@@ -187,10 +179,18 @@ def _queue(snapshot: SchedulerSnapshot, width: int, room: int) -> Iterator[Text]
         yield Text(f"{'':>5} and {more:,} more", style="dim")
 
 
-def _decisions(history: History, most: int) -> Iterator[Text]:
+def _decisions(history: History, most: int, width: int) -> Iterator[Text]:
+    """The newest ones, whole, in so many lines; the newest of all in any case."""
+    lines: list[Text] = []
     for decision in history.decisions[: -most - 1 : -1]:
-        ago = f"{seconds(history.at - decision.at)} ago"
-        yield Text.assemble((ago.rjust(10), "dim"), "  ", printable(decision_sentence(decision)))
+        ago = f"{seconds(history.at - decision.at)} ago".rjust(_AGO)
+        words = ((word, "") for word in printable(decision_sentence(decision)).split())
+        told = list(_packed(f"{ago}  ", words, width, indent=_AGO + 2))
+        if lines and len(lines) + len(told) > most:
+            break
+        told[0].stylize("dim", 0, _AGO)
+        lines += told
+    yield from lines
 
 
 def _running(snapshot: SchedulerSnapshot) -> list[JobView]:
@@ -209,6 +209,23 @@ def _cells(job: JobView) -> tuple[str, ...]:
 
 def _style(kind: LlmTaskKind) -> str:
     return STYLES.get(kind.value, "")
+
+
+def _packed(
+    label: str, pieces: Iterable[tuple[str, str]], width: int, gap: str = " ", indent: int = _LABEL
+) -> Iterator[Text]:
+    """Pieces and their styles beside a label, on as many lines as it takes; none is broken."""
+    line, used = Text(label.ljust(indent)), indent
+    for piece, style in pieces:
+        if used > indent and used + len(gap) + cell_len(piece) > width:
+            yield line
+            line, used = Text(" " * indent), indent
+        if used > indent:
+            line.append(gap)
+            used += len(gap)
+        line.append(piece, style=style)
+        used += cell_len(piece)
+    yield line
 
 
 def _cropped(text: str, cells: int) -> str:

@@ -1,14 +1,21 @@
-"""Wrapping a stream at its spaces. Only for terminals: what is piped stays as the model wrote it."""
+"""Folding text at its spaces. Only for terminals: what is piped stays on its line, and as the model wrote it."""
 
 import re
+import shutil
+import sys
 from collections.abc import Callable
 
 from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
 
-from presentation.cli.terminal import printable
+from presentation.cli.terminal import printable, write
 
 _PIECES = re.compile(r"\n|[^\S\n]|\S+")
 _TAB = 8
+_NARROWEST = 20
+"""Cells; where less is left beside a label, the text goes on below it."""
+_BELOW = 4
 
 
 class WordWrap:
@@ -49,3 +56,22 @@ class WordWrap:
             return piece
         self._at = shown + cells
         return "\b" * shown + "\x1b[K\n" + self._word
+
+
+def write_beside(label: str, text: str) -> None:
+    """A label, such as an id, and an untrusted text that stays to the right of it."""
+    indent, lines = beside(cell_len(label), printable(text))
+    write(printable(label) + f"\n{' ' * indent}".join(lines) + "\n")
+
+
+def beside(label_cells: int, text: str) -> tuple[int, list[str]]:
+    """How far all lines but the first are indented, and the lines."""
+    if not sys.stdout.isatty():
+        return label_cells, [text]
+    # The last column stays free, as above.
+    width = shutil.get_terminal_size().columns - 1
+    fits = width - label_cells >= _NARROWEST
+    indent = label_cells if fits else _BELOW
+    room = max(_NARROWEST, width - indent)
+    lines = [line.plain.rstrip() for line in Text(text).wrap(Console(width=room), room)]
+    return indent, lines or [""] if fits else ["", *lines]

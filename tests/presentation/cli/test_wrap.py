@@ -1,12 +1,13 @@
 """The stream as a terminal shows it: characters, backspace, erase to the end of the line, line feed."""
 
+import sys
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presentation.cli.wrap import WordWrap
+from presentation.cli.wrap import WordWrap, write_beside
 
 
 def shown(pieces: Sequence[str], columns: int) -> list[str]:
@@ -63,3 +64,25 @@ def test_nothing_is_lost_or_cut_however_the_stream_is_split(text: str, split: in
     assert "".join("".join(lines).split()) == "".join(text.split())
     if all(len(word) < columns for word in text.split()):
         assert [word for line in lines for word in line.split()] == text.split()
+
+
+LONG = "words that go on " * 12
+
+
+@pytest.mark.parametrize(("label", "indent"), [("0123456789ab  ", 14), ("", 0), ("x" * 50 + " ", 4)])
+def test_a_text_stays_beside_its_label_on_a_terminal(
+    label: str, indent: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    write_beside(label, LONG.strip())
+    first, *more = capsys.readouterr().out.splitlines()
+    assert first.startswith(label)
+    assert all(len(line) <= 59 for line in (first.rstrip(), *more)), "the last column stays free"
+    assert all(line.startswith(" " * indent) and line[indent] != " " for line in more)
+    assert " ".join([first.removeprefix(label), *(line.strip() for line in more)]).split() == LONG.split()
+
+
+def test_what_is_piped_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    write_beside("id  ", LONG)
+    assert capsys.readouterr().out == f"id  {LONG}\n"
