@@ -24,9 +24,10 @@ ENVIRONMENT = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "20000"} if sys.pl
 _LOOK_S = 0.25
 _GAP_S = 5.0
 """After so long without an evaluation nothing is known."""
-_CONTENDED = 0.2
-_ALONE = 0.08
-"""Shares of the time that a thread was ready to run and had no core, all threads together."""
+_CONTENDED = 0.4
+_ALONE = 0.3
+"""Shares of the time that a thread was ready to run and had no core, all threads together. Beside a program that is always
+busy it is half and more; beside one that wants half a core, a quarter, and the long spins are the faster ones."""
 
 
 class Barriers:
