@@ -366,6 +366,12 @@ def cited(answer: str, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
     return tuple(citation for citation in citations if citation.number in numbers)
 
 
+def only_cites(answer: str, citations: tuple[Citation, ...]) -> bool:
+    """Whether it names notes and says nothing: "[1]" or "[1], [3]."."""
+    said = any(char.isalnum() for char in _CITED.sub("", answer))
+    return not said and bool(cited(answer, citations))
+
+
 def _cut_words(tokens: int, fold: ThinkingFold) -> str:
     most = f"{tokens} tokens, the most that one answer may have"
     if fold.thinking and not fold.answer.strip():

@@ -12,7 +12,7 @@ from presentation.controllers.chat import ChatController
 from presentation.web.asking import ask
 from presentation.web.chat_head import ChatHead
 from presentation.web.chat_list import ConversationList
-from presentation.web.chat_thread import Thread, ThreadActions, written_outside
+from presentation.web.chat_thread import Thread, ThreadActions, ends_at, written_outside
 from presentation.web.composer import Composer
 from presentation.web.glance import glance
 from presentation.web.live_answers import LiveAnswer
@@ -51,6 +51,8 @@ class ChatPage:
         """Whether it is being written on a branch that is not shown."""
         self._ahead = ReadAhead(chat, site.now)
         self._others = OtherChats(site)
+        self._branched: str | None = None
+        """The message that the user last asked to go on from, where others had followed it."""
         self._deleted = False
         self._told = ""
         """Of the answer that is on its way, to who listens."""
@@ -120,6 +122,8 @@ class ChatPage:
         self._thread.show(self._chat.path, None if self._elsewhere else live)
         self._composer.busy(live is not None)
         self._composer.wait(live is None and written_outside(self._chat.path))
+        here = live is None or self._elsewhere
+        self._composer.branch(here and ends_at(self._chat.path, self._branched))
         if live is None:
             self._thread.say("")
             self._told = ""
@@ -176,8 +180,11 @@ class ChatPage:
 
     async def _branch(self, message: ChatMessage) -> None:
         self._nothing_begins()
-        await self._chat.branch(message.id)
-        self._site.changes.tell("conversations")
+        if not ends_at(self._chat.path, message.id):
+            self._branched = message.id
+            await self._chat.branch(message.id)
+            self._site.changes.tell("conversations")
+        self._composer.focus()
 
     async def _sibling(self, message_id: str) -> None:
         self._nothing_begins()

@@ -8,7 +8,7 @@ from nicegui import ui
 from nicegui.element import Element
 
 from domain.entities.conversation import ChatMessage, Citation, PathMessage
-from domain.usecases.chat import cited
+from domain.usecases.chat import cited, only_cites
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.live_markdown import LiveMarkdown
 from presentation.web.markdown import html_of
@@ -27,6 +27,7 @@ _ENDINGS = {
     "failed": "The answer failed.",
 }
 _UNBEGUN = "Stopped before it began."
+_ONLY_CITES = "The model wrote no answer. It only pointed to what it read:"
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,11 @@ class Thread:
                 with self._other_chat:
                     self._ways_out(other)
         if words != self.words:
-            self.words = words
+            began, self.words = not self.words, words
             self._waiting.set_visibility(bool(words))
             self._waiting_text.text = words
+            if began:
+                self._to_the_end(unless_away=True)
 
     def _ways_out(self, other: OtherChat) -> None:
         ui.link("Go to that chat", f"/c/{other.conversation_id}")
@@ -171,7 +174,9 @@ class Thread:
             return article
         with _article("Shiv", "u-answer") as article:
             _thinking(message.thinking)
-            if message.content:
+            if message.state != "streaming" and only_cites(message.content, message.citations):
+                plain(_ONLY_CITES).classes("u-muted")
+            elif message.content:
                 LiveMarkdown([html_of(message.content, _sources(message.citations))])
             if message.state == "streaming":
                 with ui.element("div").classes("u-waiting"):
@@ -272,6 +277,11 @@ class _Thinking:
 def written_outside(path: Sequence[PathMessage]) -> bool:
     """Whether another program writes at the end of what is shown; for one where no answer of this program is shown."""
     return bool(path) and path[-1].message.state == "streaming"
+
+
+def ends_at(path: Sequence[PathMessage], message_id: str | None) -> bool:
+    """Whether nothing follows this message in what is shown."""
+    return bool(path) and path[-1].message.id == message_id
 
 
 def _up_to(path: Sequence[PathMessage], live: LiveAnswer) -> Sequence[PathMessage]:

@@ -1,4 +1,5 @@
 const kept = (key) => `uniun-draft:${key}`;
+const joined = (...texts) => texts.filter(Boolean).join("\n");
 // Where one types on the screen, Enter is a new line. Who has neither mouse nor screen to touch sends with it.
 const touched = () => matchMedia("(pointer: coarse)").matches;
 
@@ -9,6 +10,7 @@ export default {
         <span>Asking differently; the first way stays on its own branch.</span>
         <button type="button" class="u-link" @click="cancelEdit">Cancel</button>
       </div>
+      <p v-if="branching && !editing" class="u-editing" role="status">What you write next begins a new branch here. What followed stays, under “Branches”.</p>
       <p v-if="note" class="u-editing" role="alert">{{ note }}</p>
       <div class="u-composer-box">
         <textarea ref="box" rows="1" v-model="text" :aria-label="label" :placeholder="label + '…'"
@@ -16,12 +18,12 @@ export default {
         <button v-if="busy" type="button" class="u-send u-stop" aria-label="Stop the answer" title="Stop (Esc)"
           @click="$emit('stop')"><span class="u-stop-mark"></span></button>
         <button v-else type="submit" class="u-send" aria-label="Send" title="Send (Enter)"
-          :disabled="!text.trim() || sending"><i class="q-icon material-icons" aria-hidden="true">arrow_upward</i></button>
+          :disabled="!text.trim() || sent !== null"><i class="q-icon material-icons" aria-hidden="true">arrow_upward</i></button>
       </div>
     </form>`,
-  props: { draft_key: String, label: String, longest: Number, busy: Boolean, waits: Boolean },
+  props: { draft_key: String, label: String, longest: Number, busy: Boolean, waits: Boolean, branching: Boolean },
   emits: ["send", "stop", "typing"],
-  data: () => ({ text: "", editing: null, sending: false, sent: "", note: "", before: "", told_at: -Infinity }),
+  data: () => ({ text: "", editing: null, sent: null, note: "", before: "", told_at: -Infinity }),
   mounted() {
     this.key_of_draft = this.draft_key;
     this.text = localStorage.getItem(kept(this.key_of_draft)) ?? "";
@@ -62,7 +64,7 @@ export default {
     typed() {
       this.grow();
       this.note = "";
-      if (!this.editing) localStorage.setItem(kept(this.key_of_draft), this.text);
+      this.keep();
       const now = performance.now();
       if (this.text.trim() && now - this.told_at > 3000) {
         this.told_at = now;
@@ -79,7 +81,7 @@ export default {
       this.send();
     },
     send() {
-      if (!this.text.trim() || this.sending) return;
+      if (!this.text.trim() || this.sent) return;
       if (this.busy || this.waits) {
         this.note = this.waits
           ? "Another program is writing an answer here. Send this when it has ended."
@@ -90,24 +92,38 @@ export default {
         this.note = "There is no connection at the moment. Your text is kept; send it when it is back.";
         return;
       }
-      this.sending = true;
-      this.sent = this.text;
-      this.$emit("send", { text: this.text, editing: this.editing });
-    },
-    // What has been typed since it was sent stays.
-    accepted(draft_key) {
-      const more = this.text.startsWith(this.sent) ? this.text.slice(this.sent.length) : this.text;
-      if (!this.editing) localStorage.removeItem(kept(this.key_of_draft));
-      this.key_of_draft = draft_key;
-      this.text = this.editing ? this.before + more : more;
-      if (more) localStorage.setItem(kept(draft_key), this.text);
-      [this.editing, this.sent] = [null, ""];
-      this.sending = false;
-      this.told_at = -Infinity;
+      this.sent = { text: this.text, editing: this.editing };
+      this.$emit("send", { ...this.sent });
+      this.text = this.editing ? this.before : "";
+      this.editing = null;
+      this.keep();
       this.$nextTick(this.grow);
     },
+    // For a reload: what is being typed, and before it what was sent and may not have been taken yet.
+    keep() {
+      const text = joined(this.sent?.text, this.editing ? this.before : this.text);
+      if (text) localStorage.setItem(kept(this.key_of_draft), text);
+      else localStorage.removeItem(kept(this.key_of_draft));
+    },
+    accepted(draft_key) {
+      localStorage.removeItem(kept(this.key_of_draft));
+      this.key_of_draft = draft_key;
+      this.sent = null;
+      this.keep();
+      this.told_at = -Infinity;
+    },
+    // It comes back, before what has been typed since.
     refused() {
-      this.sending = false;
+      const { text, editing } = this.sent ?? {};
+      this.sent = null;
+      if (this.editing) this.before = joined(text, this.before);
+      else if (editing) [this.editing, this.before, this.text] = [editing, this.text, text];
+      else this.text = joined(text, this.text);
+      this.keep();
+      this.$nextTick(this.grow);
+    },
+    focus() {
+      this.$refs.box.focus();
     },
     edit(message_id, text) {
       if (!this.editing) this.before = this.text;

@@ -19,6 +19,7 @@ class Composer(Element, component="composer.js"):
         self._props["longest"] = LONGEST
         self._props["busy"] = False
         self._props["waits"] = False
+        self._props["branching"] = False
 
     def on_send(self, take: Callable[[str, str | None], Any]) -> None:
         """Text, and the id of the question that it is put in the place of. Answer with `accepted` or `refused`."""
@@ -49,12 +50,21 @@ class Composer(Element, component="composer.js"):
         if self._props["waits"] != waits:
             self._props["waits"] = waits
 
+    def branch(self, branching: bool) -> None:
+        """While what is written next does not follow the end of what there is."""
+        if self._props["branching"] != branching:
+            self._props["branching"] = branching
+
+    def focus(self) -> None:
+        """So that the user can write at once."""
+        self.run_method("focus")
+
     def accepted(self, draft_key: str) -> None:
-        """The text is in the database: the box is emptied."""
+        """The text is in the database."""
         self.run_method("accepted", draft_key)
 
     def refused(self) -> None:
-        """The text stays."""
+        """The text comes back into the box, which was emptied when it was sent."""
         self.run_method("refused")
 
     def edit(self, message_id: str, text: str) -> None:

@@ -8,12 +8,13 @@ from domain.entities.conversation import (
     AnswerEvent,
     AnswerUnkept,
     ChatMessage,
+    Citation,
     Conversation,
     ThinkingDelta,
 )
 from domain.entities.llm import Sampling, TextDelta
 from domain.errors import DatabaseError, InvalidRequest, JobCancelled, ModelUnavailable, NoteNotFound
-from domain.usecases.chat import Asking, cited
+from domain.usecases.chat import Asking, cited, only_cites
 from domain.usecases.conversations import SettleInterruptedAnswersUseCase
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, answer
 from tests.memory.chat import MemoryChat
@@ -396,3 +397,19 @@ def test_an_answer_that_goes_in_circles_is_ended_and_says_so() -> None:
     assert kept.content.startswith("First, a thought. The river runs")
     assert kept.content.count("river") < 40
     assert world.coordinator.jobs[0].cancelled.is_set()
+
+
+@pytest.mark.parametrize(
+    ("answer", "only"),
+    [
+        ("[1]", True),
+        (" [1], [2].\n", True),
+        ("[1, 2]", True),
+        ("See [1].", False),
+        ("[7]", False),
+        ("", False),
+    ],
+)
+def test_an_answer_that_is_nothing_but_citations(answer: str, only: bool) -> None:
+    notes = tuple(Citation(number=number, note_id=f"n{number}", title="") for number in (1, 2))
+    assert only_cites(answer, notes) is only

@@ -21,6 +21,13 @@ COUNTED = " ".join(
 COUNT = f"Say: {COUNTED}"
 MANY = f"{COUNTED} {' '.join(str(number) for number in range(40, 250))}"
 LONG = f"Say: {MANY}"
+LATE = """() => {
+  const emit = window.socket.emit.bind(window.socket);
+  window.late = [];
+  window.socket.emit = (...told) => window.late.push(() => emit(...told));
+  window.on = () => { window.socket.emit = emit; window.late.forEach((tell) => tell()); };
+}"""
+"""As on a machine that takes its time: what the page tells the server comes late, when `on` is called."""
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +89,17 @@ async def talk_from_ganas_notes(container: DeclarativeContainer) -> None:
             created_at=at,
         )
     )
+    await conversations.put_message(
+        ChatMessage(
+            id="c1",
+            conversation_id="cited",
+            parent_id="c0",
+            role="assistant",
+            content="[2].",
+            citations=(Citation(number=2, note_id="n2", title="Note 2"),),
+            created_at=at,
+        )
+    )
 
 
 async def talks(container: DeclarativeContainer) -> None:
@@ -119,9 +137,16 @@ def test_a_question_is_answered_and_kept(page: Page) -> None:
 
 def test_a_source_that_a_gana_wrote_says_so(desk: Desk) -> None:
     page = desk.open("/c/cited")
-    expect(page.locator(".u-source")).to_have_text(
+    expect(page.locator(".u-answer").first.locator(".u-source")).to_have_text(
         ["1Note 1", "2Note 2written by Gana Morning digest", "3Note 3written by a Gana"]
     )
+
+
+def test_an_answer_that_is_nothing_but_a_citation_is_told_as_such(desk: Desk) -> None:
+    answer = desk.open("/c/cited").locator(".u-answer").last
+    expect(answer).to_contain_text("It only pointed to what it read:")
+    expect(answer.locator(".u-source")).to_have_text("2Note 2")
+    expect(answer.locator(".u-prose")).to_have_count(0)
 
 
 def test_a_chat_that_waits_for_another_names_it_and_can_stop_it(crawl_desk: Desk) -> None:
@@ -132,6 +157,11 @@ def test_a_chat_that_waits_for_another_names_it_and_can_stop_it(crawl_desk: Desk
     ask(second, "Say: Mine.")
     expect(second.locator(".u-waiting")).to_contain_text("Waiting for the chat “Say: one two three")
     expect(second.get_by_role("link", name="Go to that chat")).to_have_attribute("href", address(first))
+    # Right below the question and its row of buttons.
+    asked, waits = second.locator(".u-bubble").bounding_box(), second.locator(".u-waiting").bounding_box()
+    assert asked
+    assert waits
+    assert waits["y"] - (asked["y"] + asked["height"]) < 80
 
     # Before there is a word of it.
     second.get_by_role("button", name="Stop the answer").click()
@@ -236,7 +266,11 @@ def test_retry_edit_and_branches(page: Page) -> None:
     expect(page.locator(".u-answer .u-prose").last).to_have_text("Third.")
     page.get_by_role("article", name="Shiv").first.get_by_role("button", name="Go on from here").click()
     expect(page.locator(".u-answer")).to_have_count(1)
+    branching = page.get_by_text("What you write next begins a new branch here.")
+    expect(branching).to_be_visible()
+    expect(box).to_be_focused()
     ask(page, "Say: Fourth.")
+    expect(branching).to_have_count(0)
     expect(page.locator(".u-answer .u-prose").last).to_have_text("Fourth.")
     page.get_by_role("button", name="More about this conversation").click()
     page.get_by_role("menuitem", name="Branches").click()
@@ -362,25 +396,37 @@ def test_the_answer_is_spoken_once_and_not_word_by_word(page: Page) -> None:
 
 def test_what_is_typed_while_a_question_is_sent_stays(desk: Desk) -> None:
     page = desk.open("/")
-    # As on a machine that takes its time: what the page tells the server comes late.
-    page.evaluate(
-        """() => {
-          const emit = window.socket.emit.bind(window.socket);
-          window.late = [];
-          window.socket.emit = (...told) => window.late.push(() => emit(...told));
-          window.on = () => { window.socket.emit = emit; window.late.forEach((tell) => tell()); };
-        }"""
-    )
+    page.evaluate(LATE)
     ask(page, "Say: First.")
     box = page.get_by_role("textbox", name="Message")
-    box.press("End")
-    box.press_sequentially(" and the next")
+    expect(box).to_have_value("")
+    box.press_sequentially("and the next")
+    # What the server has not taken yet would come back after a reload, too.
+    assert page.evaluate("localStorage.getItem('uniun-draft:new')") == "Say: First.\nand the next"
     page.evaluate("window.on()")
     expect(page.locator(".u-answer .u-prose")).to_have_text("First.")
-    expect(box).to_have_value(" and the next")
+    expect(box).to_have_value("and the next")
     address(page)
     page.reload()
-    expect(box).to_have_value(" and the next")
+    expect(box).to_have_value("and the next")
+
+
+def test_what_could_not_be_sent_comes_back(crawl_desk: Desk) -> None:
+    page = crawl_desk.open("/")
+    ask(page, "Say: First.")
+    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+    other = crawl_desk.open(address(page))
+    page.evaluate(LATE)
+    ask(page, "Say: Mine.")
+    box = page.get_by_role("textbox", name="Message")
+    expect(box).to_have_value("")
+    box.press_sequentially("And more.")
+    ask(other, LONG)
+    expect(other.locator(".u-answer").last).to_contain_text("two")
+    page.evaluate("window.on()")
+    expect(box).to_have_value("Say: Mine.\nAnd more.")
+    other.get_by_role("button", name="Stop the answer").click()
+    expect(other.locator(".u-ending")).to_contain_text("Stopped")
 
 
 def test_typing_has_the_conversation_read_ahead(slow_desk: Desk) -> None:
