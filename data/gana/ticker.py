@@ -1,7 +1,7 @@
 """Fires Ganas while the app is open: at their due times, and a moment after new input.
 
 What is due is in the database and nowhere else. This object only decides when to look: at the next due time, soon after
-a note was saved, and every minute in any case, so that neither a sleeping machine nor a clock that was set loses a tick.
+a note was saved, and every `NEWS_S` in any case, so that neither a sleeping machine nor a clock that was set loses a tick.
 """
 
 import asyncio
@@ -16,7 +16,10 @@ from domain.repositories.ganas import GanaRepository
 from domain.usecases.gana import GanaEngine
 from domain.usecases.gana_calendar import Fire, GanaCalendar
 
-LOOK_S = 60.0
+NEWS_S = 15.0
+"""Notes that another program saved, a terminal for example, are found so late at most."""
+AGAIN_S = 60.0
+"""After a run that failed or was cut off."""
 FIRST_LOOKS_S = 5.0
 """After the first look: the background process may just be giving a tick back."""
 ASLEEP = timedelta(minutes=3)
@@ -84,7 +87,7 @@ class GanaTicker:
                 except UniunError as error:
                     self.error = str(error)
                 await self._rest(longest_s)
-                longest_s = LOOK_S
+                longest_s = NEWS_S
         finally:
             wakeups.stop()
             await self.aclose()
@@ -151,11 +154,11 @@ class GanaTicker:
             error = None if task.cancelled() else task.exception()
             if isinstance(error, UniunError):
                 self.error = str(error)
-                self._react_at = self._clock.monotonic() + LOOK_S
+                self._react_at = self._clock.monotonic() + AGAIN_S
             elif error is not None:
                 raise error
             if error is not None or task.cancelled() or task.result().reason == "cancelled":
-                self._not_before[gana_id] = self._clock.monotonic() + LOOK_S
+                self._not_before[gana_id] = self._clock.monotonic() + AGAIN_S
                 if self._react_at is None:
                     self._react_at = self._clock.monotonic() + REACT_AGAIN_S
             else:

@@ -18,6 +18,7 @@ REASONS = {
     "needs_app": "only the open app may run it",
     "error": "something failed",
 }
+NEWS_WORDS = "Waits for new notes, and begins a few seconds after one: 15 s at most if a terminal added it."
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -40,7 +41,7 @@ def due_words(gana: Gana, now: datetime) -> str:
         return "Off: it runs only when you say so."
     if gana.due_at is not None:
         return f"Next: {moment_words(gana.due_at, now)}."
-    return "Waits for new notes." if gana.draft.reactive else "Runs only when you say so."
+    return NEWS_WORDS if gana.draft.reactive else "Runs only when you say so."
 
 
 def distance_words(distance: timedelta) -> str:

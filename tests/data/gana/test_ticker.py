@@ -1,4 +1,4 @@
-"""Ticks over a clock that sleeps, jumps and is set back. Nothing here waits for real time but the last two tests."""
+"""Ticks over a clock that sleeps, jumps and is set back. Nothing here waits for real time but the last three tests."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from domain.entities.gana import Gana, GanaRun
 from domain.entities.note import Note, hash_content
 from domain.errors import DatabaseError, EngineError, JobCancelled, QueueFull
 from domain.usecases.gana_book import EnableGanaUseCase, SaveGanaUseCase
-from domain.usecases.gana_calendar import GanaCalendar
+from domain.usecases.gana_calendar import Fire, GanaCalendar
 from tests.fakes import HOLD, ScriptedCoordinator, answer
 from tests.memory.clock import HandClock
 from tests.memory.gana_faces import BERLIN
@@ -52,7 +52,7 @@ class World(GanaWorld):
         await self.ticker.idle()
 
     async def pass_time(self, until: datetime, step_s: float = 60.0) -> None:
-        """The app is open all the while and looks every minute."""
+        """The app is open all the while and looks every so often."""
         while self.clock.now() < until:
             await self.look()
             self.clock.run(step_s)
@@ -466,7 +466,7 @@ def test_closing_leaves_the_tick_due() -> None:
 
 
 def test_it_wakes_by_itself_at_the_due_time() -> None:
-    """Real time: APScheduler rings at the due time, long before the minute is over."""
+    """Real time: APScheduler rings at the due time, long before it would look anyway."""
 
     async def scenario() -> None:
         world = World(berlin(1, 5))
@@ -482,6 +482,35 @@ def test_it_wakes_by_itself_at_the_due_time() -> None:
             while not world.ganas.published:  # noqa: ASYNC110 - the fake repository tells nobody
                 await asyncio.sleep(0.02)
         assert clock.now() >= soon
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
+def test_a_note_that_another_program_saved_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody wakes the ticker, and nothing is due."""
+    monkeypatch.setattr("data.gana.ticker.FIRST_LOOKS_S", 0.01)
+    monkeypatch.setattr("data.gana.ticker.NEWS_S", 0.01)
+
+    async def scenario() -> None:
+        world = World(berlin(1, 5, 12))
+        await world.scheduled("g", input_tag="inbox", reactive=True)
+        looked, react, looks = asyncio.Event(), world.calendar.react, iter(range(1_000_000))
+
+        async def reacting() -> Fire | None:
+            fire = await react()
+            if next(looks):  # the first looks at the start are over
+                looked.set()
+            return fire
+
+        world.calendar.react = reacting  # type: ignore[method-assign]
+        running = asyncio.create_task(world.ticker.run())
+        async with asyncio.timeout(120):
+            await looked.wait()
+            await world.note("Bread rose.", "inbox")
+            while not world.ganas.published:  # noqa: ASYNC110 - the fake repository tells nobody
+                await asyncio.sleep(0.01)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
