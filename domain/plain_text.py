@@ -28,5 +28,5 @@ def shortened(line: str, most: int) -> str:
     if len(line) <= most:
         return line
     cut = line[: most - 1]
-    words = line[:most].rpartition(" ")[0]
+    words = cut.rpartition(" ")[0]
     return f"{(words if len(words) > most // 2 else cut).rstrip(' ,;:.')}…"
