@@ -1,5 +1,11 @@
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from domain.entities.health import EngineProcess
@@ -45,6 +51,25 @@ def test_what_answers_without_the_removed_model_is_said() -> None:
     assert (
         models("rm", "mine", store=MemoryStore("tiny", "mine")).stdout == "mine is removed, 1.5 MB freed.\n"
     )
+
+
+def test_it_is_asked_about_with_what_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Scheduler:
+        def snapshot(self) -> Any:
+            return SimpleNamespace(resident="tiny")
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[Any]:
+        yield Scheduler()
+
+    asked: list[str] = []
+    monkeypatch.setattr("presentation.cli.models.ask_first", lambda deed, *, sure: asked.append(deed))
+    app = build_app(replace(fake_openers(store=MemoryStore("tiny")), servers_scheduler=running))
+    assert CliRunner().invoke(app, ["models", "rm", "tiny"]).exit_code == 0
+    assert asked == [
+        "remove the model tiny (nothing answers then until a model is fetched; the UNIUN that runs has it in memory, and "
+        "only ends what it is writing)"
+    ]
 
 
 def test_ps_shows_engines_and_does_not_claim_to_know_more() -> None:
