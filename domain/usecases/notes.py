@@ -80,9 +80,17 @@ class CreateNoteUseCase:
             raise InvalidRequest("The note is empty. Write a title or a text.")
         _check_text(text)
         note = self._compose(NoteDraft(title=clean_title(title), text=text, tags=_tags(tags)))
+        await self.keep(note)
+        return note
+
+    def blank(self, note_id: str) -> Note:
+        """One with nothing in it, which is kept nowhere until `keep`."""
+        return self._compose(NoteDraft(title=UNTITLED, text="")).model_copy(update={"id": note_id})
+
+    async def keep(self, note: Note) -> None:
+        """Where there is none with its id."""
         await self._notes.save([note])
         self._changes.announce([note.id])
-        return note
 
 
 class EditNoteUseCase:

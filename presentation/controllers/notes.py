@@ -81,6 +81,14 @@ class NotesController:
         """Keeps a new note."""
         return await self._create(text, title=title, tags=tags)
 
+    def blank(self, note_id: str) -> Note:
+        """A new one with nothing in it, which is kept nowhere until `keep`."""
+        return self._create.blank(note_id)
+
+    async def keep(self, note: Note) -> None:
+        """A blank one."""
+        await self._create.keep(note)
+
     async def show(self, reference: str) -> NoteDetails:
         """With links, backlinks and what was read in it."""
         return await self._get(await self._find(reference))

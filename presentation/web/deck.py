@@ -43,7 +43,9 @@ async def page_deck(site: Site, manas: str = WHOLE_LIBRARY) -> None:
             ui.select(
                 scopes, value=scope, on_change=lambda event: ui.navigate.to(f"/deck?manas={event.value}")
             ).props('outlined dense aria-label="Notes that the cards are drawn from"').classes("u-deck-scope")
-        button("Keys", icon="keyboard", on_click=lambda: table.help()).props("flat aria-haspopup=dialog")
+        button("Keys", icon="keyboard", on_click=lambda: table.help()).props(
+            "flat aria-haspopup=dialog"
+        ).classes("u-for-keys")
     site.enter_surface(LlmTaskKind.NATARAJ, scope)
     site.faces.nataraj.looked_at(scope)
     table = DeckTable(site, scope)

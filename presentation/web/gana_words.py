@@ -18,7 +18,7 @@ REASONS = {
     "needs_app": "only the open app may run it",
     "error": "something failed",
 }
-NEWS_WORDS = "Waits for new notes, and begins a few seconds after one: 15 s at most if a terminal added it."
+NEWS_WORDS = "Waits for new notes. It looks seconds after one was written here, and every 15 s for those of other programs."
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 

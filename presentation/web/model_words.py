@@ -77,3 +77,12 @@ def switch_words(name: str, snapshot: SchedulerSnapshot, *, asked: bool) -> str:
     if snapshot.running is not None:
         return f"Waiting for the job that runs now to end ({snapshot.running.kind})…"
     return f"Waiting: {snapshot.last_reason}…" if snapshot.last_reason else "Waiting…"
+
+
+def without_words(name: str, shelf: ModelShelf) -> str:
+    """What no longer works when this one is removed; empty when all does."""
+    if {model.name for model in shelf.installed} == {name}:
+        return "It is the only model: without it nothing answers, and cards, Ganas and the reading of notes stand still."
+    if name == shelf.default:
+        return "It is the model in use: choose another with “Use” first, or nothing may answer until you do."
+    return ""

@@ -12,7 +12,14 @@ from domain.entities.scheduler import SchedulerSnapshot
 from domain.errors import UniunError
 from domain.usecases.models import ModelShelf
 from presentation.web.model_adding import draw_adding
-from presentation.web.model_words import fit_words, holds_words, server_words, speed_words, switch_words
+from presentation.web.model_words import (
+    fit_words,
+    holds_words,
+    server_words,
+    speed_words,
+    switch_words,
+    without_words,
+)
 from presentation.web.notices import sentence, tell, tell_error
 from presentation.web.parts import button, chip, confirm
 from presentation.web.pulls import fraction, pull_words, size
@@ -261,6 +268,8 @@ class ModelsShelf:
             else f"{size(model.size_bytes)} become free. It can be fetched again; a model of your own is only forgotten, "
             "its files stay."
         )
+        if without := without_words(model.name, self._models.shelf()):
+            asked = f"{without} {asked}"
         if not await confirm(f"Remove {model.name}?", asked, "Remove"):
             return
         with self._client:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 from nicegui import ui
+from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from domain.entities.knowledge import Concept
@@ -44,7 +45,8 @@ class NoteAbout:
         """An older reading must not end after a newer."""
         note = saver.note
         self._seen: dict[str, object] = {}
-        with _section("Tags"):
+        self._sections: list[Element] = []
+        with self._section("Tags"):
             self._tags = ui.element("ul").classes("u-chips")
             self._add = (
                 ui.element("input")
@@ -58,20 +60,28 @@ class NoteAbout:
                 self._add_tag,
                 js_handler="(e) => { emit(e.target.value); e.target.value = '' }",
             )
-        with _section("Concepts"):
+        with self._section("Concepts"):
             self.reading = ReadingState(
                 site, note.id, self.refresh, lambda: not self._saver.note.text.strip()
             )
             self._summary = ui.element("p").classes("u-small")
             self._concepts = ui.element("ul").classes("u-chips")
-        with _section("Links to"):
+        with self._section("Links to"):
             self._links = ui.element("ul").classes("u-plain-list")
-        with _section("Linked from"):
+        with self._section("Linked from"):
             self._backlinks = ui.element("ul").classes("u-plain-list")
-        with _section("Manases"):
+        with self._section("Manases"):
             self._manases = ui.element("ul").classes("u-plain-list")
         with ui.element("p").classes("u-muted u-small"):
             self._dates = plain("")
+
+    @contextmanager
+    def _section(self, title: str) -> Iterator[None]:
+        with ui.element("section").classes("u-about-section") as section:
+            with ui.element("h2"):
+                plain(title)
+            yield
+        self._sections.append(section)
 
     async def refresh(self) -> None:
         """Reads everything, and draws what is another than before."""
@@ -79,6 +89,11 @@ class NoteAbout:
             await self._refresh()
 
     async def _refresh(self) -> None:
+        for section in self._sections:
+            section.set_visibility(self._saver.kept)
+        if not self._saver.kept:
+            self._dates.text = "Tags, links and what is read in the note stand here once something is typed."
+            return
         note_id = self._saver.note.id
         details = await self._site.faces.notes.show(note_id)
         manases = self._site.faces.manases
@@ -234,14 +249,6 @@ def concept_query(name: str) -> str:
 
 def _quoted(text: str) -> str:
     return quote(text, safe="")
-
-
-@contextmanager
-def _section(title: str) -> Iterator[None]:
-    with ui.element("section").classes("u-about-section"):
-        with ui.element("h2"):
-            plain(title)
-        yield
 
 
 def _more(count: int, none: str = "") -> None:

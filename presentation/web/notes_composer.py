@@ -1,6 +1,7 @@
 """The chat beside the editor: it knows the draft, and its answers can go into it."""
 
 import asyncio
+from collections.abc import Callable
 
 from nicegui import ui
 
@@ -8,7 +9,7 @@ from domain.entities.conversation import ChatMessage, Draft
 from domain.entities.llm import LlmTaskKind
 from domain.errors import ConversationNotFound, InvalidRequest
 from presentation.web.asking import ask
-from presentation.web.chat_thread import Thread, ThreadActions, written_outside
+from presentation.web.chat_thread import Thread, ThreadActions, ends_at, written_outside
 from presentation.web.composer import Composer
 from presentation.web.glance import glance
 from presentation.web.live_answers import LiveAnswer
@@ -27,14 +28,18 @@ LOOK_S = 0.2
 class ComposerPanel:
     """One conversation about one note. `on_begun` is told its id once it is kept."""
 
-    def __init__(self, site: Site, note_id: str, field: NoteField) -> None:
+    def __init__(self, site: Site, note_id: str, field: NoteField, is_kept: Callable[[], bool]) -> None:
+        """`is_kept` tells whether the note is in the database yet."""
         self._site = site
+        self._is_kept = is_kept
         self._note_id = note_id
         self._field = field
         self._chat = site.faces.composer_chat(note_id, None)
         self._ahead = ReadAhead(self._chat, site.now)
         self._outside = Outside(site, self._chat, lambda: self._live is None)
         self._live: LiveAnswer | None = None
+        self._branched: str | None = None
+        """The message that the user last asked to go on from, where others had followed it."""
         self._others = OtherChats(site)
         self._turn = asyncio.Lock()
         """An older reading of the conversation must not end after a newer."""
@@ -102,6 +107,7 @@ class ComposerPanel:
         self._composer.busy(live is not None)
         outside = live is None and written_outside(self._chat.path)
         self._composer.wait(outside)
+        self._composer.branch(live is None and ends_at(self._chat.path, self._branched))
         self._timer.active = live is not None
         answered = any(
             shown.message.role == "assistant" and shown.message.content for shown in self._chat.path
@@ -141,7 +147,8 @@ class ComposerPanel:
 
     def _kept(self, conversation_id: str) -> None:
         self._composer.accepted(f"note/{self._note_id}")
-        ui.navigate.history.replace(f"/notes/{self._note_id}?chat={conversation_id}")
+        begun = "" if self._is_kept() else "&begin=1"
+        ui.navigate.history.replace(f"/notes/{self._note_id}?chat={conversation_id}{begun}")
 
     async def _put(self, *, replace: bool) -> None:
         """The last answer into the note: in the place of what is selected, or at the cursor. Where that stands at the end,
@@ -170,8 +177,11 @@ class ComposerPanel:
 
     async def _branch(self, message: ChatMessage) -> None:
         self._nothing_runs()
-        await self._chat.branch(message.id)
-        self._site.changes.tell("conversations")
+        if not ends_at(self._chat.path, message.id):
+            self._branched = message.id
+            await self._chat.branch(message.id)
+            self._site.changes.tell("conversations")
+        self._composer.focus()
 
     async def _sibling(self, message_id: str) -> None:
         self._nothing_runs()

@@ -1,6 +1,7 @@
 """One note: written, looked at, talked about."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -8,13 +9,13 @@ from nicegui import ui
 from nicegui.element import Element
 
 from domain.entities.llm import LlmTaskKind
-from domain.entities.note import NoteDetails
-from domain.errors import NoteNotFound, UniunError
+from domain.entities.note import Note
+from domain.errors import NoteNotFound
 from presentation.web.live_markdown import LiveMarkdown
 from presentation.web.notes_about import NoteAbout
 from presentation.web.notes_composer import ComposerPanel
 from presentation.web.notes_conflict import ConflictBanner
-from presentation.web.notes_field import Edit, NoteField, is_blank, is_too_long
+from presentation.web.notes_field import Edit, NoteField, is_too_long
 from presentation.web.notes_markdown import note_html
 from presentation.web.notes_rows import ask_to_delete
 from presentation.web.notes_saver import NoteSaver
@@ -26,25 +27,34 @@ from presentation.web.site import Site
 
 _SLOW_TEXT = 20_000
 """Characters; longer ones are rendered in a thread."""
+_NEW_ID = re.compile(r"[0-9a-f]{32}")
 _MODES = {"write": "Write", "both": "Side by side", "preview": "Preview"}
 
 
-async def page_note(site: Site, note_id: str, chat: str = "") -> None:
-    """`chat` is the conversation that is open beside it."""
-    details = await site.faces.notes.show(note_id)
-    if details.note.id != note_id:
-        ui.navigate.to(f"/notes/{details.note.id}")
+async def page_note(site: Site, note_id: str, chat: str = "", begin: str = "") -> None:
+    """`chat` is the conversation that is open beside it. `begin`: it need not be there; it is kept when something is typed,
+    so that what is begun and left leaves nothing behind."""
+    kept = True
+    try:
+        note = (await site.faces.notes.show(note_id)).note
+    except NoteNotFound:
+        if not begin or not _NEW_ID.fullmatch(note_id):
+            raise
+        note, kept = site.faces.notes.blank(note_id), False
+    if note.id != note_id:
+        ui.navigate.to(f"/notes/{note.id}")
         return
-    page = NotePage(site, details)
+    page = NotePage(site, note, kept=kept)
     await page.draw(chat)
 
 
 class NotePage:
     """Wires field, saver, preview and the panel beside them."""
 
-    def __init__(self, site: Site, details: NoteDetails) -> None:
+    def __init__(self, site: Site, note: Note, *, kept: bool) -> None:
         self._site = site
-        self._note = details.note
+        self._note = note
+        self._kept = kept
         self._mode = "write"
         self._rendering = 0
         """Of the text that came last; an earlier one that takes longer is thrown away."""
@@ -63,7 +73,7 @@ class NotePage:
                     on_look=self._looked,
                     complete=site.faces.notes.complete_title,
                 )
-                self._saver = NoteSaver(site.faces.notes, note, self._field)
+                self._saver = NoteSaver(site.faces.notes, note, self._field, kept=self._kept)
                 self._conflict = ConflictBanner(self._saver, self._field, self._settled)
                 self._conflict.box.move(target_index=1)
                 if (before := site.replaced.of(note)) is not None:
@@ -81,12 +91,10 @@ class NotePage:
             with ui.element("aside").classes("u-note-side").props('aria-label="About this note"'):
                 await self._side(chat)
         self._use_mode("write")
-        self._about.reading.follow()
+        if self._kept:
+            self._about.reading.follow()
         site.changes.on("notes", self._changed)
         site.changes.on("manases", self._about.refresh)
-        # What had a text once is not deleted behind its owner's back.
-        if is_blank(note) and note.changed_at == note.created_at:
-            ui.context.client.on_delete(self._drop_blank)
 
     def _head(self) -> None:
         with ui.element("header").classes("u-note-head"):
@@ -114,7 +122,7 @@ class NotePage:
             self._about = NoteAbout(self._site, self._saver, self._field)
             await self._about.refresh()
         with ui.element("div").classes("u-note-chat") as panel:
-            self._panel = ComposerPanel(self._site, self._note.id, self._field)
+            self._panel = ComposerPanel(self._site, self._note.id, self._field, lambda: self._saver.kept)
             await self._panel.draw(chat)
         self._sides = {"about": about, "chat": panel}
         self._turn_to("chat" if chat else "about")
@@ -145,17 +153,19 @@ class NotePage:
 
     async def _render_current(self) -> None:
         try:
-            text = (await self._field.current()).text
+            now = await self._field.current()
+            title, text = now.title, now.text
         except TimeoutError:
-            text = self._saver.note.text
-        await self._render(text)
+            title, text = self._saver.note.title, self._saver.note.text
+        await self._render(title, text)
 
-    async def _render(self, text: str) -> None:
+    async def _render(self, title: str, text: str) -> None:
         if self._mode == "write":
             return
         self._rendering += 1
         this_rendering = self._rendering
-        html = note_html(text) if len(text) < _SLOW_TEXT else await asyncio.to_thread(note_html, text)
+        slow = len(text) >= _SLOW_TEXT
+        html = await asyncio.to_thread(note_html, text, title) if slow else note_html(text, title)
         if this_rendering != self._rendering:
             return
         self._preview.patch(0, [html or "<p>Nothing is written yet.</p>"])
@@ -165,8 +175,10 @@ class NotePage:
     async def _edited(self, edit: Edit) -> None:
         self._about.reading.typed()
         saved = await self._saver.take(edit)
-        await self._render(edit.text)
+        await self._render(edit.title, edit.text)
         self._conflict.show()
+        if saved and not self._kept:
+            self._begun()
         if saved:
             ui.page_title(f"{self._saver.note.title} · UNIUN")
             self._site.changes.tell("notes")
@@ -184,7 +196,7 @@ class NotePage:
         try:
             if await self._saver.look(saved):
                 await self._about.refresh()
-                await self._render(self._saver.note.text)
+                await self._render(self._saver.note.title, self._saver.note.text)
         except NoteNotFound:
             self._gone()
 
@@ -201,13 +213,20 @@ class NotePage:
         self._site.changes.tell("notes")
         await self._about.refresh()
 
+    def _begun(self) -> None:
+        """It is kept from now on, and has an address."""
+        self._kept = True
+        self._about.reading.follow()
+        ui.run_javascript("history.replaceState(null, '', location.href.replace(/[?&]begin=1/, ''))")
+
     # -- its end
 
     async def _delete(self) -> None:
         if not await ask_to_delete(self._saver.note.title):
             return
         self._deleted = True
-        await self._site.faces.notes.delete(self._note.id)
+        if self._saver.kept:
+            await self._site.faces.notes.delete(self._note.id)
         self._field.forget()
         self._site.changes.tell("notes")
         ui.navigate.to("/notes")
@@ -218,15 +237,6 @@ class NotePage:
             self._field.failed_for_good(
                 "the note was deleted elsewhere. Copy your text, or type it into a new note."
             )
-
-    async def _drop_blank(self) -> None:
-        """Begun, and left without a word."""
-        try:
-            if is_blank((await self._site.faces.notes.show(self._note.id)).note):
-                await self._site.faces.notes.delete(self._note.id)
-                self._site.changes.tell("notes")
-        except UniunError:
-            return
 
 
 def _toggle(text: str, on_click: Callable[[], object]) -> Element:

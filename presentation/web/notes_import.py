@@ -1,6 +1,5 @@
 """Files become notes: from a folder of this machine, or through the browser."""
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
@@ -21,7 +20,7 @@ KEY = "import"
 UPLOAD_BYTES = 100_000_000
 UPLOAD_FILES = 1_000
 LOOK_S = 0.3
-_MOST_PROBLEMS, _MOST_COPIES = 300, 30
+_MOST_PROBLEMS, _MOST_COPIES, _MOST_NAMES = 300, 30, 3
 _DROP = """
 <div class="u-drop">
   <template v-if="props.isUploading"><q-spinner size="20px"></q-spinner><span role="status">Sending… {{ props.uploadProgressLabel }}</span></template>
@@ -44,8 +43,23 @@ _NOT_TAKEN: Mapping[str, Callable[[str], str]] = {
 """By the upload's name of what a file does not keep to; each limit of size is one of these."""
 
 
-def _kinds(reasons: Sequence[str]) -> list[tuple[str, int]]:
-    return list(Counter(reason if reason in _NOT_TAKEN else "size" for reason in reasons).items())
+def _kinds(told: object) -> dict[str, list[str]]:
+    """Names of files by what they do not keep to; a browser may tell anything."""
+    kinds: dict[str, list[str]] = {}
+    for one in told if isinstance(told, list) else ():
+        match one:
+            case [str() as reason, str() as name]:
+                kinds.setdefault(reason if reason in _NOT_TAKEN else "size", []).append(name)
+    return kinds
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    first = [f"“{_printable(name[:80])}”" for name in names[:_MOST_NAMES]]
+    more = len(names) - len(first)
+    if more:
+        return f"{', '.join(first)} and {counted(more, 'more file', 'more files')}"
+    return f"{', '.join(first[:-1])} and {first[-1]}" if len(first) > 1 else first[0]
 
 
 async def page_import(site: Site) -> None:
@@ -137,7 +151,7 @@ class ImportPage:
             self._upload.on(
                 "rejected",
                 self._say_not_taken,
-                js_handler="(files) => emit(files.map((file) => file.failedPropValidation))",
+                js_handler="(files) => emit(files.map((one) => [one.failedPropValidation, one.file.name]))",
             )
             self._upload.on("added", self._taken, args=[])
             self._upload.on(
@@ -151,11 +165,11 @@ class ImportPage:
     def _say_not_taken(self, event: GenericEventArguments) -> None:
         """Some of what was dropped stays behind, while the rest is imported."""
         self._refused_now = True
-        reasons = [reason for reason in event.args if isinstance(reason, str)]
+        kinds = _kinds(event.args)
         self._not_taken.clear()
         with self._not_taken:
-            plain(" ".join(_NOT_TAKEN[kind](counted(n, "file")) for kind, n in _kinds(reasons)))
-        self._not_taken.set_visibility(bool(reasons))
+            plain(" ".join(_NOT_TAKEN[kind](_named(names)) for kind, names in kinds.items()))
+        self._not_taken.set_visibility(bool(kinds))
 
     def _taken(self) -> None:
         """What was left behind of the same drop was told just before."""

@@ -19,9 +19,14 @@ _WIKILINK = re.compile(r"!?\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]"
 _ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|[/\\#?]")
 
 
-def note_html(text: str) -> str:
-    """HTML that can do nothing. A link to a note leads to the page that finds it."""
-    html: str = _PARSER.render(text[:LONGEST], {"sources": {}})
+def note_html(text: str, title: str = "") -> str:
+    """HTML that can do nothing. A link to a note leads to the page that finds it. A heading at the beginning that says the
+    title again, which stands above, is left out."""
+    environment: dict[str, Any] = {"sources": {}}
+    tokens = _PARSER.parse(text[:LONGEST], environment)
+    if title and tokens and tokens[0].type == "heading_open" and tokens[1].content.strip() == title.strip():
+        tokens = tokens[3:]
+    html: str = _PARSER.renderer.render(tokens, _PARSER.options, environment)
     if len(text) > LONGEST:
         html += f"<p>… and {len(text) - LONGEST:,} more characters, which are not shown here.</p>"
     return html

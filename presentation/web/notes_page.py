@@ -1,5 +1,6 @@
 """All notes: found as one types, narrowed by tag and Manas, a page at a time."""
 
+import uuid
 from weakref import WeakSet
 
 from nicegui import Client, ui
@@ -35,8 +36,11 @@ async def begin_note(site: Site, title: str = "") -> None:
     if page in _leaving:
         return
     _leaving.add(page)
+    if not title:  # it is kept from its first letter on
+        ui.navigate.to(f"/notes/{uuid.uuid4().hex}?begin=1")
+        return
     try:
-        note = await site.faces.notes.add("", title=title or "Untitled")
+        note = await site.faces.notes.add("", title=title)
     except UniunError:
         _leaving.discard(page)
         raise

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from domain.entities.note import Note
-from domain.errors import NoteChanged, UniunError
+from domain.errors import NoteChanged, NoteNotFound, UniunError
 from presentation.controllers.notes import NotesController
 from presentation.web.notes_field import Edit
 from presentation.web.notices import sentence
@@ -28,7 +28,9 @@ class Field(Protocol):
 class NoteSaver:
     """Of one page. `note` is what was last loaded or saved here; `theirs` is the other version while there is a conflict."""
 
-    def __init__(self, notes: NotesController, note: Note, field: Field) -> None:
+    def __init__(self, notes: NotesController, note: Note, field: Field, *, kept: bool = True) -> None:
+        """`kept`: a blank note that was just begun is not, until something is typed."""
+        self.kept = kept
         self._notes = notes
         self._field = field
         self._turn = asyncio.Lock()
@@ -45,8 +47,19 @@ class NoteSaver:
             newest, self._newest = self._newest, None
             return newest is not None and self.theirs is None and await self._save(newest)
 
+    async def keep(self) -> None:
+        """A note that was just begun, unless another tab has kept it."""
+        if self.kept:
+            return
+        try:
+            await self._now()
+        except NoteNotFound:
+            await self._notes.keep(self.note)
+        self.kept = True
+
     async def _save(self, edit: Edit) -> bool:
         try:
+            await self.keep()
             self.note = await self._notes.change(
                 self.note.id,
                 # A title that was not touched goes on following the first line of the text.
@@ -82,7 +95,7 @@ class NoteSaver:
         """The note may have been changed elsewhere: if nothing is typed here, it is shown as it is now. Whether it was.
         `saved` is the serial of the last keystroke if all is saved, else none."""
         async with self._turn:
-            if saved is None or self._newest is not None or self.theirs is not None:
+            if not self.kept or saved is None or self._newest is not None or self.theirs is not None:
                 return False
             now = await self._now()
             if self._newest is not None or now.content_hash == self.note.content_hash:

@@ -52,3 +52,12 @@ async function copyText(text, button) {
   button.textContent = said;
   setTimeout(() => (button.textContent = before), 1500);
 }
+
+// What NiceGUI says when the server does not answer, in words that help: it was stopped, as a rule, by who reads this.
+(() => {
+  const [what, then] = document.querySelectorAll("#popup > span");
+  if (!then) return;
+  what.textContent = "UNIUN was stopped, or cannot be reached.";
+  then.textContent =
+    "What you typed in a chat or a note is kept in this browser. To start UNIUN again: make run, or uniun serve. This page then goes on by itself.";
+})();

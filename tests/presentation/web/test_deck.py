@@ -241,3 +241,10 @@ OURS = job(LlmTaskKind.NATARAJ, "all")
 )
 def test_the_fill_state_in_words(ready: int, writing: int, seen: SchedulerSnapshot, words: str) -> None:
     assert fill_words(ready, DeckWork(writing=writing), "all", seen) == words
+
+
+def test_keys_are_offered_where_there_are_some(desk: Desk) -> None:
+    page = open_deck(desk)
+    expect(page.get_by_role("button", name="Keys")).to_be_visible()
+    page.set_viewport_size(PHONE)
+    expect(page.get_by_role("button", name="Keys")).to_be_hidden()

@@ -122,8 +122,10 @@ def test_the_list_by_keyboard_and_why_nothing_was_written(desk: Desk) -> None:
     switch = page.get_by_role("switch", name="Watcher runs by itself")
     switch.focus()
     page.keyboard.press("Space")
-    expect(watcher).to_contain_text("Waits for new notes, and begins a few seconds after one")
-    expect(row(other, "Watcher")).to_contain_text("Waits for new notes, and begins a few seconds after one")
+    expect(watcher).to_contain_text("Waits for new notes. It looks seconds after one was written here")
+    expect(row(other, "Watcher")).to_contain_text(
+        "Waits for new notes. It looks seconds after one was written here"
+    )
     expect(switch).to_be_focused()  # although its row was drawn anew
     page.get_by_role("button", name="Run Watcher now").focus()
     page.keyboard.press("Enter")

@@ -8,7 +8,13 @@ from playwright.sync_api import Locator, Page, expect
 from domain.entities.models import Memory, PullProgress, RemoteModel
 from domain.entities.scheduler import RunSpan, SchedulerSnapshot
 from domain.usecases.models import ModelShelf
-from presentation.web.model_words import fit_words, holds_words, server_words, speed_words, switch_words
+from presentation.web.model_words import (
+    fit_words,
+    holds_words,
+    server_words,
+    speed_words,
+    switch_words,
+)
 from presentation.web.pulls import fraction, pull_words
 from tests.presentation.web.conftest import Desk, Server
 from tests.presentation.web.fetching import fail, fetching_server, go
@@ -65,14 +71,25 @@ def test_the_life_of_a_model(server: Server, desk: Desk) -> None:
     expect(row(page, "other").get_by_role("button", name="Use other")).to_have_count(0)
     expect(row(page, "other").get_by_role("button", name="Load now: other")).to_have_count(0)
 
-    # Removed, after a question.
+    # Removed, after a question that tells what would follow.
+    dialog = page.get_by_role("dialog")
+    row(page, "other").get_by_role("button", name="Remove other").click()
+    expect(dialog).to_contain_text("It is the model in use")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
     row(page, "tiny").get_by_role("button", name="Remove tiny").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     row(page, "tiny").get_by_role("button", name="Remove tiny").click()
-    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(dialog).to_contain_text("become free")
+    expect(dialog).not_to_contain_text("It is the")
+    dialog.get_by_role("button", name="Remove").click()
     expect(row(page, "tiny")).to_have_count(0)
     expect(row(page, "Tiny")).to_be_visible()
+    row(page, "other").get_by_role("button", name="Remove other").click()
+    expect(dialog).to_contain_text("It is the only model: without it nothing answers")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
     expect(row(page, "Huge")).to_have_attribute("data-kept", "yes")  # nothing of it has changed
 
 

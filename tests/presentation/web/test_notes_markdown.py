@@ -44,3 +44,11 @@ def test_no_text_takes_long(piece: str) -> None:
 
 def test_a_very_long_note_is_cut_and_says_so() -> None:
     assert "and 7 more characters" in note_html("x" * (LONGEST + 7))
+
+
+@pytest.mark.parametrize("text", ["# Rye  \n\nBread.", "Rye\n===\nBread.", "\n## Rye ##\nBread."])
+def test_a_heading_that_says_the_title_again_is_left_out(text: str) -> None:
+    assert note_html(text, "Rye").strip() == "<p>Bread.</p>"
+    assert "Rye" in note_html(text, "Wheat")
+    assert "Rye" in note_html(text)
+    assert "Rye" in note_html(f"First.\n\n{text}", "Rye")

@@ -4,7 +4,7 @@ import pytest
 
 from domain.entities.knowledge import NoteReading
 from domain.entities.note import Note, NoteDetails
-from domain.errors import InvalidRequest, NoteChanged
+from domain.errors import InvalidRequest, NoteChanged, NoteNotFound
 from presentation.controllers.notes import NotesController
 from presentation.web.notes_field import Edit
 from presentation.web.notes_reading import reading_words
@@ -227,3 +227,21 @@ def test_what_cannot_be_saved_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_how_far_a_note_is_in_words(reading: NoteReading, words: str) -> None:
     assert words in reading_words(reading, "no model")
+
+
+def test_a_note_that_was_begun_is_kept_when_something_is_typed() -> None:
+    async def write() -> None:
+        desk = Desk()
+        begun = "0" * 32
+        saver = NoteSaver(desk.notes, desk.notes.blank(begun), desk.paper, kept=False)
+        assert not await saver.look(0)
+        with pytest.raises(NoteNotFound):
+            await desk.notes.show(begun)
+        # Another tab at the same address was faster.
+        other = NoteSaver(desk.notes, desk.notes.blank(begun), desk.paper, kept=False)
+        assert await other.take(Edit(1, "", "theirs"))
+        assert not await saver.take(Edit(1, "", "mine"))
+        assert saver.theirs is not None
+        assert await desk.text(saver) == "theirs"
+
+    asyncio.run(write())
