@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from data.importing.reading import ImportMark, ReadFile, Unreadable, hash_file, read_file
 from data.importing.walk import FoundFile, Walk, walk
-from data.importing.watch import bursts
 from data.models.threads import in_thread
 from domain.entities.note import (
     ImportCopy,
@@ -58,6 +57,8 @@ class FolderImporter:
         return await self._run(_checked(folder), progress, {}, deleted_too=deleted_too)
 
     async def watch(self, folder: Path) -> AsyncGenerator[ImportReport, None]:
+        from data.importing.watch import bursts  # what watches is a library of its own
+
         root = _checked(folder)
         hashes: Hashes = {}
         async for changed in bursts(root):

@@ -13,7 +13,6 @@ from domain.entities.knowledge import PendingExtraction
 from domain.entities.note import MAX_NOTE_CHARACTERS, Note, NoteDetails, SearchMode
 from domain.errors import InvalidRequest, UniunError
 from domain.reading_words import overview_words
-from presentation.cli.importing import counting_bar
 from presentation.cli.openers import Library
 from presentation.cli.run import run_async
 from presentation.cli.terminal import make_sure, read_piped, say, write
@@ -122,6 +121,8 @@ async def list_tags(open_library: OpenLibrary) -> None:
 
 async def embed(open_library: OpenLibrary) -> None:
     """With a bar on a terminal."""
+    from presentation.cli.importing import counting_bar  # no list of notes has one
+
     async with open_library() as library:
         with counting_bar("embedding") as step:
             count = await library.notes.embed(lambda done, total: step(done, total, ""))
