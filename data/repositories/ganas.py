@@ -123,7 +123,13 @@ class SqlGanaRepository:
                 session.connection().execute(over.values(due_at=next_due_at, **_FREE))
                 return None
             taken = update(table(GanaRow)).where(_GANA.id == gana_id, *free).values(values)
-            return tick if session.connection().execute(taken).rowcount == 1 else None
+            if session.connection().execute(taken).rowcount != 1:
+                return None
+            # One run at a time: whoever had it before could not say how its run ended, as when the database was away.
+            runs = table(GanaRunRow)
+            lost = update(runs).where(runs.c.gana_id == gana_id, runs.c.status == "running")
+            session.connection().execute(lost.values(status="failed", reason="cancelled"))
+            return tick
 
         return await self._database.write(write)
 

@@ -47,7 +47,8 @@ class GanaRepository(Protocol):
         With `due_at` none it takes the Gana itself, for a run outside the calendar: the due time stays as it is,
         `next_due_at` means nothing, and a Gana that is off may be taken too.
         The claim is a lease: one whose process died is taken over, at once if the implementation can tell that it is dead,
-        else after a time. A run outside the calendar that takes over a tick leaves that tick due.
+        else after a time; its run is then logged as cancelled. A run outside the calendar that takes over a tick leaves that
+        tick due.
         """
         ...
 

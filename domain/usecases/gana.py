@@ -181,7 +181,7 @@ class GanaEngine:
         """Leaves the tick due, unless the run was completed while it was being cancelled."""
         await self.ganas.release(claim)
         for logged in await self.ganas.runs(run.gana_id, limit=RUNS_PER_GANA):
-            if logged.id == run.id and logged.status != "running":
+            if logged.id == run.id and logged.status != "running" and logged.reason != "cancelled":
                 return logged
         work = _Work()
         try:

@@ -165,15 +165,19 @@ def pause_after(runs: Sequence[GanaRun]) -> timedelta:
     """How long after the start of its newest run, the first of these, a Gana leaves the same input alone."""
     if runs[0].status == "succeeded" or runs[0].reason in ("nothing_to_say", "no_new_input"):
         return timedelta(0)
-    if runs[0].reason == "cancelled":
-        again = timedelta(seconds=REACTION_S)
+    if _lost(runs[0]):
+        again, alike = timedelta(seconds=REACTION_S), _lost
     elif tries_again(runs[0]):
-        again = FAILED_AGAIN
+        again, alike = FAILED_AGAIN, tries_again
     else:  # the user has stopped it, for example
         return REACT_AGAIN
-    before = sum(1 for _ in takewhile(lambda run: run.reason == runs[0].reason, runs[1:]))
-    again *= int(3**before)
+    again *= int(3 ** sum(1 for _ in takewhile(alike, runs[1:])))
     return min(REACT_AGAIN, again)
+
+
+def _lost(run: GanaRun) -> bool:
+    """Cut off; or so that not even that could be logged, else its claim would keep others from asking."""
+    return run.reason == "cancelled" or run.status == "running"
 
 
 def tries_again(run: GanaRun) -> bool:

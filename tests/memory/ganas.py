@@ -79,6 +79,9 @@ class MemoryGanas:
             self._ganas[gana_id] = gana.model_copy(update={"due_at": next_due_at})
         elif held is not None and held.tick.due_at is not None:
             self._ganas[gana_id] = gana.model_copy(update={"due_at": held.tick.due_at})
+        for run in await self.runs(gana_id):
+            if run.status == "running":
+                self._runs[run.id] = run.model_copy(update={"status": "failed", "reason": "cancelled"})
         self._claims += 1
         tick = Tick(gana_id=gana_id, due_at=due_at, claim=f"{by}-{self._claims}")
         self._held[gana_id] = _Held(tick, now + timedelta(seconds=LEASE_S))

@@ -517,6 +517,31 @@ def test_a_note_that_another_program_saved_is_found(monkeypatch: pytest.MonkeyPa
     asyncio.run(scenario())
 
 
+def test_a_reaction_whose_end_the_database_did_not_take_comes_again_when_it_is_back() -> None:
+    async def scenario() -> None:
+        world = World(berlin(1, 5, 12))
+        await world.scheduled("g", input_tag="inbox", reactive=True)
+        world.clock.run(5)
+        note = await world.note("Bread rose.", "inbox")
+
+        async def away(*arguments: Any, **fields: Any) -> bool:
+            raise DatabaseError("It is away.")
+
+        ganas: Any = world.ganas
+        kept = ganas.complete, ganas.release
+        ganas.complete = ganas.release = away
+        await world.look()
+        assert [run.status for run in await world.fired()] == ["running"]
+        ganas.complete, ganas.release = kept
+        await world.pass_time(world.clock.now() + timedelta(minutes=3), step_s=5)
+        lost, done = await world.fired()
+        assert (lost.status, lost.reason) == ("failed", "cancelled")
+        assert (done.status, done.input_note_ids) == ("succeeded", (note.id,))
+        assert len(world.ganas.published) == 1
+
+    asyncio.run(scenario())
+
+
 def test_a_database_that_is_away_ends_nothing() -> None:
     async def scenario() -> None:
         world = World(berlin(1, 5, 7, 59))

@@ -749,6 +749,22 @@ def test_a_manual_run_of_a_dead_process_holds_up_nothing(run: Run) -> None:
     run(test)
 
 
+def test_a_run_whose_end_could_not_be_logged_is_cancelled_by_the_next(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        ganas = stores.ganas
+        for name in ("g", "h"):
+            await ganas.put(gana(name, None))
+            assert await ganas.claim(name, None, None, by="app", now=at(1)) is not None
+            await ganas.put_run(gana_run(f"of {name}", name, status="running", started_at=at(1)))
+        assert await ganas.claim("g", None, None, by="app", now=at(30)) is None
+        assert [one.status for one in await ganas.runs()] == ["running", "running"]
+        assert await ganas.claim("g", None, None, by="app", now=at(90)) is not None
+        ended = {one.id: (one.status, one.reason) for one in await ganas.runs()}
+        assert ended == {"of g": ("failed", "cancelled"), "of h": ("running", None)}
+
+    run(test)
+
+
 def test_the_log_is_pruned_and_settled(run: Run) -> None:
     async def test(stores: Stores) -> None:
         ganas = stores.ganas
