@@ -77,6 +77,8 @@ class BackgroundProcess:
         self._bell = asyncio.Event()
         self._ticked_at: datetime | None = None
         self._awake_since = self._clock.now()
+        self._unmended = False
+        """The clock may have been set since the due times were looked through, be it while the app was open."""
         self._left: set[tuple[str, datetime | None]] = set()
         """Ticks that were logged as left to the app."""
 
@@ -133,16 +135,19 @@ class BackgroundProcess:
         slept = before is None or not timedelta(0) <= now - before <= longest
         if slept:
             self._awake_since = now
+            self._unmended = True
         if self._presence.app_is_open():
             return None
-        if slept:
+        if self._unmended:
             await self._calendar.mend()
+            self._unmended = False
         fire = await self._take()
         if fire is None:
             return None
         run = await self._run_unless_app_opens(fire)
         # A long run is no sleep.
         self._ticked_at = self._clock.now()
+        self._unmended = self._ticked_at < now
         return run
 
     async def _take(self) -> Fire | None:

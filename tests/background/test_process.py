@@ -203,6 +203,21 @@ def test_a_database_that_cannot_be_used_does_not_end_it(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_a_clock_that_was_set_back_while_the_app_was_open_stops_nothing_when_it_is_closed(
+    tmp_path: Path,
+) -> None:
+    async def scenario(desk: Desk, background: Background) -> None:
+        ahead = await desk.gana("ahead", due_in_s=9 * 3600)
+        async with Presence(tmp_path).app():
+            assert await background.tick() is None
+        assert await background.tick() is None
+        mended = await desk.ganas.get(ahead.id)
+        assert mended.due_at is not None
+        assert mended.due_at <= desk.clock.now() + timedelta(hours=1)
+
+    play(tmp_path, scenario)
+
+
 def test_a_clock_that_was_hours_ahead_does_not_stop_what_runs_every_hour(tmp_path: Path) -> None:
     async def scenario(desk: Desk, background: Background) -> None:
         ahead = await desk.gana("ahead", due_in_s=9 * 3600)
