@@ -16,6 +16,8 @@ from presentation.cli.start import begin, interruptible
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dependency_injector.containers import DeclarativeContainer
+
     from data.clock import Clock
     from data.database.session import Database
     from data.embedding.service import EmbeddingService
@@ -38,9 +40,6 @@ if TYPE_CHECKING:
 
 
 _KEEP_AGAIN_S = 2.0
-Container = Any
-"""A class of providers, made by `build_container`. Not the library's own, which imports whole web frameworks for what is
-not used here."""
 
 
 def late(name: str) -> Callable[..., Any]:
@@ -55,12 +54,12 @@ def late(name: str) -> Callable[..., Any]:
     return build
 
 
-def build_container(settings: Settings, server: ServerAddress | None = None) -> Container:
+def build_container(settings: Settings, server: ServerAddress | None = None) -> DeclarativeContainer:
     """The one container: flat, lazy, and only ever seen in this file. With a server, that one's scheduler is used."""
     import asyncio
     from functools import partial
 
-    from dependency_injector import providers
+    from dependency_injector import containers, providers
 
     from data.clock import SystemClock
     from data.demo.load import sample_folder
@@ -110,7 +109,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
     from presentation.controllers.scheduler import SchedulerController
     from presentation.controllers.settings import SettingsController
 
-    class Providers:
+    class Container(containers.DeclarativeContainer):
         clock = providers.Singleton(SystemClock)
         store = providers.Singleton(
             FileModelStore, settings.data_dir, clock, context_limit=settings.engine.context_limit
@@ -517,7 +516,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             providers.Factory(late("data.desktop.DesktopFolders"), settings.data_dir),
         )
 
-    return Providers()
+    return Container()
 
 
 def _build_database(settings: Settings) -> Database:
@@ -557,13 +556,13 @@ def _build_prompt_embedding_worker(
     return EmbeddingWorker(vectors, nullcontext(embedder), claims)
 
 
-def _container(server: ServerAddress | None = None) -> Container:
+def _container(server: ServerAddress | None = None) -> DeclarativeContainer:
     from data.settings import load_settings
 
     return build_container(load_settings(), server)
 
 
-async def _container_beside_server() -> tuple[Container, ServerAddress | None]:
+async def _container_beside_server() -> tuple[DeclarativeContainer, ServerAddress | None]:
     """Over the scheduler of the server that runs already, if one does."""
     container = _container()
     server = await container.presence().find_server()
@@ -591,7 +590,7 @@ async def open_app() -> AsyncIterator[Controllers]:
             yield await _open(stack, container)
 
 
-async def _open_alone(stack: AsyncExitStack, container: Container) -> Controllers:
+async def _open_alone(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
     """What an earlier program left unfinished is settled, and in one program at a time background work goes on."""
     from data.loops import Loops
 
@@ -667,7 +666,7 @@ async def open_server(host: str | None, port: int | None) -> AsyncIterator[Place
                 yield Place(controllers, options, listener, lambda: seat.announce(options.url), seat.withdraw)
 
 
-async def _open(stack: AsyncExitStack, container: Container) -> Controllers:
+async def _open(stack: AsyncExitStack, container: DeclarativeContainer) -> Controllers:
     from presentation.faces import Controllers
 
     stack.push_async_callback(container.database().aclose)

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
 from sqlmodel import col, select
 
 import uniun
@@ -75,7 +76,7 @@ def model(beat: Callable[[], None]) -> FakeRunner:
     )
 
 
-def fast_container(folder: Path, beat: Callable[[], None]) -> uniun.Container:
+def fast_container(folder: Path, beat: Callable[[], None]) -> DeclarativeContainer:
     container = uniun.build_container(settings(folder))
     container.clock.override(providers.Object(FastClock()))
     container.store.override(providers.Object(MemoryStore("tiny")))
@@ -171,7 +172,7 @@ async def last_app(folder: Path, beat: Callable[[], None]) -> None:
             await asyncio.sleep(10)
 
 
-async def _is_done(controllers: Controllers, container: uniun.Container) -> bool:
+async def _is_done(controllers: Controllers, container: DeclarativeContainer) -> bool:
     ganas = await controllers.ganas.list()
     claimed = select(GanaRow.id).where(col(GanaRow.claim_due_at).is_not(None))
     ticks = await container.database().read(lambda session: session.exec(claimed).all())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
 
 import uniun
 from data.models.reachability import HubReachability
@@ -57,7 +58,7 @@ async def _answers(self: HubReachability) -> bool:
 def main(port: int) -> None:
     build, store = uniun.build_container, ObedientStore(Path(os.environ["UNIUN_DATA_DIR"]))
 
-    def built(*given: Any) -> uniun.Container:
+    def built(*given: Any) -> DeclarativeContainer:
         container = build(*given)
         container.runner.override(providers.Object(PacedRunner(1 / 400)))
         container.store.override(providers.Object(store))
