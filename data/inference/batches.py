@@ -28,9 +28,15 @@ class Batches:
     def tokens(self) -> int:
         return sum(tokens for _, tokens in self._runs)
 
-    @property
-    def largest(self) -> int:
-        return max((size for size, _ in self._runs), default=0)
+    def fit(self, most: int, context_tokens: int) -> bool:
+        """Whether an engine can evaluate them that takes at most `most` tokens at once and so many altogether."""
+        begin = 0
+        for size, tokens in self._runs:
+            # A batch that was cut is evaluated whole.
+            if size > most or begin + -(-tokens // size) * size > context_tokens:
+                return False
+            begin += tokens
+        return True
 
     def append(self, size: int) -> None:
         if self._runs and self._runs[-1][0] == size and self._runs[-1][1] % size == 0:

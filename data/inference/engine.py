@@ -118,8 +118,11 @@ class Engine:
                 line["batches"] = loop.batches(job.id).runs
             self._send(line)
 
+        def begun() -> None:
+            self._send({"id": call, "batches": loop.batches(job.id).runs})
+
         with self._stops.running(job.id, loop.interrupt):
-            outcome = loop.run(job, produced, at, lambda: self._stops.asked(job.id), batches)
+            outcome = loop.run(job, produced, at, lambda: self._stops.asked(job.id), batches, begun)
         return outcome.model_dump(mode="json")
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from data.inference.backend import Backend, Interrupted
 from data.inference.batches import Batches
+from data.inference.prefill import ALIGN
 from domain.errors import EngineError
 
 _CHECK_EVERY_TOKENS = 64
@@ -46,7 +47,7 @@ class KvCache:
         slot = self._of_job(job_id)
         if slot is not None:
             self._cut(slot, min(common_prefix(slot.tokens, tokens), len(tokens) - 1))
-        elif lost is not None and 0 < lost.largest < self._backend.least_chunk + self._backend.most_chunk:
+        elif lost is not None and lost.tokens > 0 and self._can_repeat(lost):
             slot = self._fresh()
             slot.batches = Batches(lost.until(len(tokens) - 1))
         elif (slot := self._prefix(cache_key, tokens)) is not None:
@@ -107,22 +108,33 @@ class KvCache:
         found = max(own or others, key=lambda pair: pair[0], default=None)
         return found[1] if found else None
 
+    def _can_repeat(self, batches: Batches) -> bool:
+        """Not if the engine has other settings now, or is another one."""
+        backend = self._backend
+        return batches.fit(backend.least_chunk + backend.most_chunk - 1, backend.context_tokens)
+
     def _reusable(self, slot: Slot, tokens: Sequence[int]) -> int:
         """How many of the slot's tokens.
 
-        Of what was read for another prompt a little may be read again, so that the state is as if this prompt had been
-        read whole: in large batches, or in one if it is short. What was once produced token by token stays as it is.
+        Of what was read for another prompt some may be read again, so that the state is as if this prompt had been read
+        whole: in chunks of the same kind that begin where they could have begun. What an answer has added token by
+        token stays as it is, with what is before it.
         """
         all_but_last, least = len(tokens) - 1, self._backend.least_chunk
         common = min(common_prefix(slot.tokens, tokens), all_but_last)
-        sizes = [size for size, _ in slot.batches.until(common)]
-        if sizes and min(sizes) >= least:
-            if all_but_last < least:
-                return 0
-            return all_but_last - least if 0 < all_but_last - common < least else common
-        if len(sizes) == 1 and sizes[0] > 1 and all_but_last >= least:
+        runs = slot.batches.until(common)
+        if runs[-1:] == [(1, 1)]:  # the last of that prompt, which is evaluated by itself
+            runs.pop()
+        sizes = [size for size, _ in runs]
+        if 1 in sizes:
+            return common
+        large = all_but_last >= least
+        if not sizes or (min(sizes) >= least) != large:
             return 0
-        return common
+        read = sum(held for _, held in runs)
+        if read == all_but_last and runs[-1][1] % runs[-1][0] == 0:
+            return read  # the same prompt
+        return max(0, min(read, all_but_last - (least if large else ALIGN))) // ALIGN * ALIGN
 
     def _fresh(self) -> Slot:
         if len(self._slots) >= self._backend.slots:

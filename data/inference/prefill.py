@@ -1,10 +1,13 @@
 """How many prompt tokens to evaluate at once."""
 
 FIRST_CHUNK = 16
+ALIGN = 8
+"""All chunks but the last are multiples of it: kernels compute several tokens together (llama.cpp's packed ones four) and those
+that are left over otherwise, with other bits."""
 
 
 class ChunkSizer:
-    """Learns the prefill speed and sizes chunks so that one takes about `chunk_s`.
+    """Learns the prefill speed and sizes chunks so that one takes about `chunk_s`. `least` and `most` are multiples of `ALIGN`.
 
     A long chunk is the cheaper one, so what is left goes with the last chunk when it would be less than `least` tokens
     by itself. No chunk is shorter than that where so many are missing.
@@ -18,7 +21,7 @@ class ChunkSizer:
 
     def size(self, missing: int) -> int:
         """Of the next chunk, when so many tokens are still to be evaluated: less than `most` + `least`."""
-        size = min(self._most, max(self._least, self._wanted()))
+        size = min(self._most, max(self._least, self._wanted())) // ALIGN * ALIGN
         return missing if missing < size + self._least else size
 
     def _wanted(self) -> int:

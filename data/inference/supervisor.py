@@ -212,12 +212,13 @@ class EngineRunner:
         doing, limit_s = f"running job {job_id}", self._options.watchdog_s
         process.send({"id": call, **request})
         try:
-            while (line := await process.receive(limit_s, doing)).get("id") == call and "at" in line:
+            while _goes_on(line := await process.receive(limit_s, doing)) and line.get("id") == call:
                 try:
                     progress = _progress(line, job)
                 except (ValueError, TypeError):
                     raise await process.nonsense(doing) from None
-                emit(progress)
+                if progress is not None:
+                    emit(progress)
         except EngineLost:
             raise
         except BaseException:
@@ -251,7 +252,7 @@ class EngineRunner:
         self.forget(job_id)
         try:
             async with asyncio.timeout(self._options.watchdog_s):
-                while "at" in await process.receive(self._options.watchdog_s, f"stopping job {job_id}"):
+                while _goes_on(await process.receive(self._options.watchdog_s, f"stopping job {job_id}")):
                     pass
         except EngineLost:
             pass  # killed already; the caller learns of the cancellation, the next call of the loss
@@ -327,15 +328,23 @@ class EngineRunner:
         return backend, path
 
 
-def _progress(line: Line, job: _Job) -> RunnerProgress:
-    """Reads a boundary and notes its token. Raises `ValueError` or `TypeError` if it makes no sense."""
+def _goes_on(line: Line) -> bool:
+    """Whether the run does that the line is of."""
+    return "at" in line or "batches" in line
+
+
+def _progress(line: Line, job: _Job) -> RunnerProgress | None:
+    """Notes what must outlive the process, and reads the boundary if it is one. Raises `ValueError` or `TypeError` if the line
+    makes no sense."""
+    if "batches" in line:
+        job.batches = Batches((int(size), int(tokens)) for size, tokens in line["batches"])
+    if "at" not in line:
+        return None
     prefilled, prompt, done, token, text = line["at"]
     if token is not None:
         job.produced.append(int(token))
     if done != len(job.produced):
         raise ValueError("a token is missing or too many")
-    if "batches" in line:
-        job.batches = Batches((int(size), int(tokens)) for size, tokens in line["batches"])
     return RunnerProgress(prefilled_tokens=prefilled, prompt_tokens=prompt, tokens_done=done, text=text)
 
 

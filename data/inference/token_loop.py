@@ -57,9 +57,10 @@ class TokenLoop:
         at_boundary: AtBoundary,
         stopping: Callable[[], bool],
         batches: Batches | None = None,
+        begun: Callable[[], None] = lambda: None,
     ) -> RunnerOutcome:
         """Starts or resumes the job; `produced` are its tokens so far, in case this process has not seen it, and `batches`
-        those in which its prompt was evaluated.
+        those in which its prompt was evaluated. Calls `begun` when it is known what of the prompt is kept.
 
         Stops at the first boundary where `stopping` says so. Whoever makes it say so may `interrupt` then, and a
         prefill chunk is given up half-way.
@@ -68,7 +69,7 @@ class TokenLoop:
         then, and the other jobs go on.
         """
         try:
-            return self._run(job, produced, at_boundary, stopping, batches)
+            return self._run(job, produced, at_boundary, stopping, batches, begun)
         except BaseException as error:
             self._sequences.pop(job.id, None)
             self._kv.drop(job.id)
@@ -91,6 +92,7 @@ class TokenLoop:
         at_boundary: AtBoundary,
         stopping: Callable[[], bool],
         batches: Batches | None,
+        begun: Callable[[], None],
     ) -> RunnerOutcome:
         sequence = self._sequences.get(job.id)
         if sequence is None:
@@ -106,6 +108,7 @@ class TokenLoop:
         sequence.batches = slot.batches
         if sequence.cached_tokens is None:
             sequence.cached_tokens = min(len(slot.tokens), sequence.prompt_tokens)
+        begun()
         while sequence.finish_reason is None:
             self._backend.arm()
             if stopping():

@@ -55,3 +55,18 @@ def test_a_batch_that_was_cut_keeps_its_size_and_what_follows_begins_anew(
 def test_nonsense_is_refused(runs: list[tuple[int, int]]) -> None:
     with pytest.raises(ValueError, match=r"batch|unpack"):
         Batches(runs)
+
+
+@pytest.mark.parametrize(
+    ("runs", "most", "context_tokens", "fits"),
+    [
+        ([], 1, 1, True),
+        ([(8, 24), (1, 10)], 8, 34, True),
+        ([(8, 24), (1, 10)], 7, 34, False),
+        ([(8, 24), (1, 10)], 8, 33, False),
+        ([(100, 10), (5, 5)], 100, 100, True),
+        ([(5, 5), (100, 10)], 100, 100, False),  # cut, it is evaluated whole
+    ],
+)
+def test_fit(runs: list[tuple[int, int]], most: int, context_tokens: int, fits: bool) -> None:
+    assert Batches(runs).fit(most, context_tokens) is fits

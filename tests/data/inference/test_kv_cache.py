@@ -131,7 +131,7 @@ def test_the_next_turn_takes_over_its_conversation_up_to_where_it_differs() -> N
     kv = KvCache(Ledger(), 10_000)
     run(kv, "turn-1", A, "talk")
     kv.end("turn-1")
-    assert run(kv, "turn-2", [*A[:15], 7, 8, 9], "talk") == 15
+    assert run(kv, "turn-2", [*A[:16], 7, 8, 9], "talk") == 16
 
 
 def test_a_stranger_takes_over_a_prefix_only_where_little_of_it_is_lost() -> None:
@@ -139,7 +139,7 @@ def test_a_stranger_takes_over_a_prefix_only_where_little_of_it_is_lost() -> Non
     run(kv, "a", A)
     kv.end("a")
     assert run(kv, "b", [*A[:5], *B]) == 0
-    assert run(kv, "c", [*A[:12], *C]) == 12
+    assert run(kv, "c", [*A[:16], *C]) == 16
 
 
 def test_a_stopped_jobs_state_is_nobody_elses() -> None:
@@ -231,17 +231,23 @@ LONG = list(range(400))
 @pytest.mark.parametrize(
     ("before", "prompt", "kept"),
     [
-        ([100], LONG[:200], 100),
-        ([100, 70], LONG[:200], 135),  # what is left would be too little for a batch of the large kind
-        ([100, 70], LONG[:171], 170),  # nothing is left
+        ([96], LONG[:200], 96),
+        ([100], LONG[:200], 96),  # tokens are computed eight together
+        ([128, 72], LONG[:230], 160),  # what is left would be too little for a chunk of the large kind
+        ([128, 72], LONG[:201], 200),  # nothing is left: the same prompt
+        ([128, 72], LONG[:191], 120),  # a shorter one
         ([100], [*LONG[:80], *range(900, 1000)], 80),
-        ([100], [*LONG[:80], *range(900, 910)], 25),
-        ([100], LONG[:50], 0),  # a short prompt, which is read in one small batch
+        ([100], [*LONG[:80], *range(900, 910)], 24),
+        ([99, 1], LONG[:200], 96),  # with the prompt's last token, evaluated by itself
+        ([100], LONG[:50], 0),  # a short prompt, which is read in one small chunk
         ([100], [*LONG[:40], 900, 901], 0),
-        ([40], LONG[:50], 40),
+        ([40], LONG[:60], 40),
+        ([40], LONG[:45], 32),
+        ([40], LONG[:41], 40),
         ([40], LONG[:300], 0),  # the other way round
         ([40, *[1] * 30], LONG[:90], 70),  # produced: stays as it is
         ([100, *[1] * 30, 20], LONG[:300], 150),
+        ([100, *[1] * 30, 19, 1], LONG[:300], 150),
     ],
 )
 def test_a_kept_prompt_leaves_what_reading_the_whole_would_leave(
@@ -288,8 +294,8 @@ def test_a_job_whose_state_is_there_needs_no_batches() -> None:
     assert slot.batches.runs == [(70, 70), (30, 30)]
 
 
-def test_batches_that_are_too_large_for_this_engine_are_no_obstacle() -> None:
-    """Its settings were changed since."""
+@pytest.mark.parametrize("runs", [[(600, 300)], [(300, 300), (500, 300), (500, 50)]])
+def test_batches_that_this_engine_cannot_evaluate_are_no_obstacle(runs: list[tuple[int, int]]) -> None:
+    """Too many at once, or more than the context with what was cut off: its settings were changed since."""
     kv = KvCache(Ledger(), 1 << 20)
-    slot = kv.take("a", "a", LONG, Batches([(600, 300)]))
-    assert slot.batches.at(0) is None
+    assert kv.take("a", "a", LONG, Batches(runs)).batches.at(0) is None
