@@ -53,8 +53,8 @@ class _FolderWriter:
         self._first = True
         self._names: dict[str, set[str]] = {}
 
-    async def put_documents(self, folder: str, documents: Sequence[tuple[str, str]]) -> None:
-        await asyncio.to_thread(self._write_documents, folder, documents)
+    async def put_documents(self, folder: str, documents: Sequence[tuple[str, str]]) -> list[str]:
+        return await asyncio.to_thread(self._write_documents, folder, documents)
 
     async def put(self, section: str, entities: Sequence[Entity]) -> None:
         await asyncio.to_thread(self._write_entities, section, entities)
@@ -65,15 +65,16 @@ class _FolderWriter:
         self._json.flush()
         os.fsync(self._json.fileno())
 
-    def _write_documents(self, folder: str, documents: Sequence[tuple[str, str]]) -> None:
+    def _write_documents(self, folder: str, documents: Sequence[tuple[str, str]]) -> list[str]:
         place = self._folder / folder
         place.mkdir(exist_ok=True)
         taken = self._names.setdefault(folder, set())
-        for title, markdown in documents:
-            name = unused_name(title, taken)
+        names = [unused_name(title, taken) for title, _ in documents]
+        for name, (_, markdown) in zip(names, documents, strict=True):
             partial = place / ".partial"
             partial.write_text(markdown, encoding="utf-8", newline="\n")
             partial.replace(place / name)  # a link of that name is replaced, not followed
+        return names
 
     def _write_entities(self, section: str, entities: Sequence[Entity]) -> None:
         if section != self._section:

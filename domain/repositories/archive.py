@@ -11,8 +11,11 @@ from domain.entities.entity import Entity
 class ArchiveWriter(Protocol):
     """An archive that is being written. It counts as written only when its context is left without an error."""
 
-    async def put_documents(self, folder: str, documents: Sequence[tuple[str, str]]) -> None:
-        """(title, Markdown) of files below a folder; whatever a title says, its file is in there, under a name of its own."""
+    async def put_documents(self, folder: str, documents: Sequence[tuple[str, str]]) -> list[str]:
+        """(title, Markdown) of files below a folder; whatever a title says, its file is in there, under a name of its own.
+
+        Returns these names.
+        """
         ...
 
     async def put(self, section: str, entities: Sequence[Entity]) -> None:

@@ -1,11 +1,11 @@
 """Everything as Markdown and JSON, and a backup."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from domain.entities.archive import ExportReport, KnowledgeExport, ManasExport
-from domain.entities.conversation import ChatMessage, Conversation
+from domain.entities.conversation import Conversation
 from domain.entities.nataraj import WHOLE_LIBRARY, CardState
 from domain.entities.note import Note
 from domain.repositories.archive import Archives, ArchiveWriter, Backups, Restores
@@ -15,6 +15,7 @@ from domain.repositories.ganas import GanaRepository
 from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.note_parser import NoteParser
 from domain.repositories.notes import ManasRepository, NoteRepository
+from domain.usecases.export_conversations import conversation_markdown
 
 _PAGE = 100
 _MOST = 1_000_000
@@ -52,24 +53,28 @@ class ExportUseCase:
     ) -> ExportReport:
         """`progress` gets the notes that are written and all notes. Raises `InvalidRequest`, `UniunError`."""
         async with self._archives.create(folder, force=force) as archive:
-            notes = await self._export_notes(archive, progress)
+            note_files = await self._export_notes(archive, progress)
             scopes = await self._export_manases(archive)
             return ExportReport(
-                notes=notes,
-                conversations=await self._export_conversations(archive),
+                notes=len(note_files),
+                conversations=await self._export_conversations(archive, note_files),
                 cards=await self._export_cards(archive, scopes),
                 ganas=await self._export_ganas(archive),
             )
 
-    async def _export_notes(self, archive: ArchiveWriter, progress: Callable[[int, int], None]) -> int:
+    async def _export_notes(
+        self, archive: ArchiveWriter, progress: Callable[[int, int], None]
+    ) -> dict[str, str]:
+        """The names of their files by their ids."""
         ids = await self._notes.note_ids(None)
-        written = 0
+        files: dict[str, str] = {}
         for page in _pages(ids):
             notes = await self._notes.many(page)
-            await archive.put_documents("notes", [(note.title, self._document(note)) for note in notes])
+            documents = [(note.title, self._document(note)) for note in notes]
+            names = await archive.put_documents("notes", documents)
+            files |= zip((note.id for note in notes), names, strict=True)
             await archive.put("notes", notes)
-            written += len(notes)
-            progress(written, len(ids))
+            progress(len(files), len(ids))
         for page in _pages(ids):
             read = [
                 KnowledgeExport(
@@ -81,7 +86,7 @@ class ExportUseCase:
             ]
             await archive.put("knowledge", read)
         await archive.put("relations", (await self._knowledge.graph(limit=_MOST)).relations)
-        return written
+        return files
 
     async def _export_manases(self, archive: ArchiveWriter) -> list[str]:
         manases = await self._manases.all()
@@ -90,17 +95,19 @@ class ExportUseCase:
             await archive.put("manases", [ManasExport(id=manas.id, name=manas.name, note_ids=ids)])
         return [manas.id for manas in manases]
 
-    async def _export_conversations(self, archive: ArchiveWriter) -> int:
+    async def _export_conversations(self, archive: ArchiveWriter, note_files: Mapping[str, str]) -> int:
         conversations: list[Conversation] = []
         while page := await self._conversations.list(limit=_PAGE, offset=len(conversations)):
             conversations += page
         await archive.put("conversations", conversations)
         for conversation in conversations:
-            shown = await self._conversations.path(conversation.leaf_id) if conversation.leaf_id else ()
+            messages = await self._conversations.messages(conversation.id)
+            front = {"title": conversation.title, "id": conversation.id, "created": conversation.created_at}
+            talk = conversation_markdown(messages, conversation.leaf_id, note_files)
             await archive.put_documents(
-                "conversations", [(conversation.title, self._talk(conversation, shown))]
+                "conversations", [(conversation.title, self._parser.render(front, talk))]
             )
-            await archive.put("messages", await self._conversations.messages(conversation.id))
+            await archive.put("messages", messages)
         return len(conversations)
 
     async def _export_cards(self, archive: ArchiveWriter, scopes: Sequence[str]) -> int:
@@ -131,14 +138,6 @@ class ExportUseCase:
             "origin": note.origin,
         }
         return self._parser.render(front, note.text)
-
-    def _talk(self, conversation: Conversation, messages: Sequence[ChatMessage]) -> str:
-        front = {"title": conversation.title, "id": conversation.id, "created": conversation.created_at}
-        turns = [
-            f"**{'You' if message.role == 'user' else 'UNIUN'}**\n\n{message.content}\n"
-            for message in messages
-        ]
-        return self._parser.render(front, "\n".join(turns))
 
 
 class BackUpUseCase:
