@@ -12,6 +12,7 @@ from data.database.session import Database
 from data.database.tables.notes import (
     CounterRow,
     DeletedFileRow,
+    ManasNoteRow,
     NoteLinkRow,
     NoteNameRow,
     NoteRow,
@@ -46,6 +47,26 @@ class SqlNoteRepository:
                 return False
             write_notes(session, [note], extract=True)
             return True
+
+        return await self._database.write(write)
+
+    async def begin(self, note: Note) -> bool:
+        def write(session: Session) -> bool:
+            if session.exec(select(NoteRow.id).where(NoteRow.id == note.id)).first() is not None:
+                return False
+            write_notes(session, [note], extract=True)
+            return True
+
+        return await self._database.write(write)
+
+    async def take_back(self, note_id: str, seen: str) -> bool:
+        def write(session: Session) -> bool:
+            row = session.exec(select(NoteRow).where(NoteRow.id == note_id)).first()
+            if row is None or row.content_hash != seen or _links_to(session, note_of(row)):
+                return False
+            if session.exec(select(ManasNoteRow.note_id).where(ManasNoteRow.note_id == note_id)).first():
+                return False
+            return delete_note(session, note_id, again=True)
 
         return await self._database.write(write)
 
@@ -203,16 +224,8 @@ class SqlNoteRepository:
 
     async def links_to(self, note_id: str) -> tuple[Link, ...]:
         def read(session: Session) -> tuple[Link, ...]:
-            note = session.exec(select(NoteRow).where(NoteRow.id == note_id)).first()
-            if note is None:
-                return ()
-            keys = name_keys(note_of(note))
-            rows = session.exec(
-                select(NoteLinkRow)
-                .where(or_(col(NoteLinkRow.key).in_(keys), col(NoteLinkRow.last_key).in_(keys)))
-                .order_by(col(NoteLinkRow.source_id), col(NoteLinkRow.position))
-            ).all()
-            return tuple(link for link in _resolved(session, rows) if link.target_id == note_id)
+            row = session.exec(select(NoteRow).where(NoteRow.id == note_id)).first()
+            return () if row is None else _links_to(session, note_of(row))
 
         return await self._database.read(read)
 
@@ -281,6 +294,16 @@ class SqlNoteRepository:
 
 def note_of(row: NoteRow) -> Note:
     return Note.model_validate(row.model_dump(exclude={"number", "characters"}))
+
+
+def _links_to(session: Session, note: Note) -> tuple[Link, ...]:
+    keys = name_keys(note)
+    rows = session.exec(
+        select(NoteLinkRow)
+        .where(or_(col(NoteLinkRow.key).in_(keys), col(NoteLinkRow.last_key).in_(keys)))
+        .order_by(col(NoteLinkRow.source_id), col(NoteLinkRow.position))
+    ).all()
+    return tuple(link for link in _resolved(session, rows) if link.target_id == note.id)
 
 
 def _resolved(session: Session, rows: Sequence[NoteLinkRow]) -> tuple[Link, ...]:

@@ -24,6 +24,15 @@ class NoteRepository(Protocol):
         """Saves a note whose stored content has the hash `seen`; false, and nothing saved, if it has another or is gone."""
         ...
 
+    async def begin(self, note: Note) -> bool:
+        """Saves a note unless there is one with its id; false, and nothing saved, if there is."""
+        ...
+
+    async def take_back(self, note_id: str, seen: str) -> bool:
+        """Deletes a note whose stored content has the hash `seen`, unless it is in a Manas or another note links to it; false,
+        and nothing deleted, otherwise."""
+        ...
+
     async def get(self, note_id: str) -> Note:
         """Raises `NoteNotFound`."""
         ...

@@ -87,10 +87,11 @@ class CreateNoteUseCase:
         """One with nothing in it, which is kept nowhere until `keep`."""
         return self._compose(NoteDraft(title=UNTITLED, text="")).model_copy(update={"id": note_id})
 
-    async def keep(self, note: Note) -> None:
-        """Where there is none with its id."""
-        await self._notes.save([note])
-        self._changes.announce([note.id])
+    async def keep(self, note: Note) -> bool:
+        """False, and nothing changes, where there is one with its id."""
+        if new := await self._notes.begin(note):
+            self._changes.announce([note.id])
+        return new
 
 
 class EditNoteUseCase:
@@ -231,6 +232,16 @@ class DeleteNoteUseCase:
         take it `again`."""
         await self._notes.delete(note_id, again=again)
         await self._cards.forget_notes([note_id])
+
+    async def if_blank(self, note_id: str) -> bool:
+        """A note that was written here and in which nothing is left goes. False, and nothing happens, for any other, and for
+        one that has tags, is in a Manas or is linked to."""
+        found = await self._notes.many([note_id])
+        if not found or found[0].source != "typed":
+            return False
+        if gone := await self._notes.take_back(note_id, hash_content(UNTITLED, "", ())):
+            await self._cards.forget_notes([note_id])
+        return gone
 
 
 class FindNoteUseCase:

@@ -85,9 +85,13 @@ class NotesController:
         """A new one with nothing in it, which is kept nowhere until `keep`."""
         return self._create.blank(note_id)
 
-    async def keep(self, note: Note) -> None:
-        """A blank one."""
-        await self._create.keep(note)
+    async def keep(self, note: Note) -> bool:
+        """A blank one. False, and nothing changes, where there is one with its id."""
+        return await self._create.keep(note)
+
+    async def take_back(self, note_id: str) -> bool:
+        """A note in which nothing is left, and that nothing points to, goes; false for any other."""
+        return await self._delete.if_blank(note_id)
 
     async def show(self, reference: str) -> NoteDetails:
         """With links, backlinks and what was read in it."""

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from domain.entities.note import Note
-from domain.errors import NoteChanged, NoteNotFound, UniunError
+from domain.errors import NoteChanged, UniunError
+from domain.usecases.notes import title_of
 from presentation.controllers.notes import NotesController
-from presentation.web.notes_field import Edit
+from presentation.web.notes_field import Edit, is_blank
 from presentation.web.notices import sentence
 
 
@@ -48,14 +49,26 @@ class NoteSaver:
             return newest is not None and self.theirs is None and await self._save(newest)
 
     async def keep(self) -> None:
-        """A note that was just begun, unless another tab has kept it."""
-        if self.kept:
-            return
-        try:
-            await self._now()
-        except NoteNotFound:
+        """A note that was just begun, unless another tab has kept it; and one that was blank, for it may have gone as
+        another page was left."""
+        if not self.kept or is_blank(self.note):
             await self._notes.keep(self.note)
         self.kept = True
+
+    async def leave(self) -> bool:
+        """The note goes if nothing is left in it and nothing points to it; it is kept again when something is typed.
+        Whether it went."""
+        async with self._turn:
+            if (
+                not self.kept
+                or not is_blank(self.note)
+                or self.theirs is not None
+                or self._newest is not None
+            ):
+                return False
+            if gone := await self._notes.take_back(self.note.id):
+                self.kept = False
+            return gone
 
     async def _save(self, edit: Edit) -> bool:
         try:
@@ -126,7 +139,8 @@ class NoteSaver:
 
     async def keep_both(self, mine: Edit) -> Note:
         """What was typed here becomes another note."""
-        copy = await self._notes.add(mine.text, title=f"{mine.title} (my version)")
+        title = mine.title.strip() or title_of(mine.text)
+        copy = await self._notes.add(mine.text, title=f"{title} (my version)")
         self.take_theirs()
         return copy
 

@@ -41,6 +41,21 @@ class MemoryNotes:
         await self.save([note])
         return True
 
+    async def begin(self, note: Note) -> bool:
+        if note.id in self.notes:
+            return False
+        await self.save([note])
+        return True
+
+    async def take_back(self, note_id: str, seen: str) -> bool:
+        note = self.notes.get(note_id)
+        if note is None or note.content_hash != seen or await self.links_to(note_id):
+            return False
+        if any(note_id in members for members in self.members.values()):
+            return False
+        await self.delete(note_id, again=True)
+        return True
+
     async def get(self, note_id: str) -> Note:
         try:
             return self.notes[note_id]

@@ -152,6 +152,31 @@ def test_notes_are_listed_found_and_linked(run: Run) -> None:
     run(test)
 
 
+def test_a_note_is_begun_and_taken_back(run: Run) -> None:
+    async def test(stores: Stores) -> None:
+        notes = stores.notes
+        blank, written = note("a", "", title="Untitled"), note("a", "written")
+        assert await notes.begin(blank)
+        assert not await notes.begin(written)
+        assert await notes.get("a") == blank
+        assert await notes.replace(written, blank.content_hash)
+        assert not await notes.take_back("a", blank.content_hash)
+        assert not await notes.begin(blank)
+        assert await notes.get("a") == written
+        await notes.save([note("b", "", title="B", links=("a title",)), note("c", "", title="A title")])
+        c = await notes.get("c")
+        assert not await notes.take_back("c", c.content_hash)
+        await notes.delete("b")
+        manas = await stores.manases.create("M")
+        await stores.manases.add(manas.id, ["c"])
+        assert not await notes.take_back("c", c.content_hash)
+        await stores.manases.remove(manas.id, ["c"])
+        assert await notes.take_back("c", c.content_hash)
+        assert await notes.many(["c"]) == ()
+
+    run(test)
+
+
 def test_new_notes_come_oldest_first_and_never_from_a_gana(run: Run) -> None:
     async def test(stores: Stores) -> None:
         await stores.notes.save(

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from data.database.session import Database
@@ -20,6 +22,38 @@ def test_a_note_is_replaced_only_as_it_was_seen(run: Run) -> None:
         assert await notes.get("a") == first
         assert await notes.replace(second, first.content_hash)
         assert await notes.get("a") == second
+
+    run(test)
+
+
+def test_a_note_is_begun_once(url: str) -> None:
+    """Also by two programs that save in the same moment: each has a connection of its own."""
+
+    async def test() -> None:
+        async with Database(url) as one, Database(url) as other:
+            notes, beside = SqlNoteRepository(one), SqlNoteRepository(other)
+            begun = await asyncio.gather(notes.begin(note("a", "one")), beside.begin(note("a", "two")))
+            assert sorted(begun) == [False, True]
+            assert (await notes.get("a")).text == ("one" if begun[0] else "two")
+
+    asyncio.run(test())
+
+
+def test_a_note_is_taken_back_only_as_it_was_seen_and_if_nothing_points_to_it(run: Run) -> None:
+    async def test(database: Database) -> None:
+        notes, manases = SqlNoteRepository(database), SqlManasRepository(database, CountingIdentities())
+        empty, other = note("a", "", title="Untitled"), note("b", "", title="Other", links=("Untitled",))
+        await notes.save([empty, other])
+        assert not await notes.take_back("a", empty.content_hash)  # linked to
+        await notes.save([other.model_copy(update={"links": ()})])
+        manas = await manases.create("M")
+        await manases.add(manas.id, ["a"])
+        assert not await notes.take_back("a", empty.content_hash)
+        await manases.remove(manas.id, ["a"])
+        assert not await notes.take_back("a", "another")
+        assert await notes.take_back("a", empty.content_hash)
+        assert await notes.note_ids(None) == ("b",)
+        assert not await notes.take_back("a", empty.content_hash)
 
     run(test)
 

@@ -243,5 +243,57 @@ def test_a_note_that_was_begun_is_kept_when_something_is_typed() -> None:
         assert not await saver.take(Edit(1, "", "mine"))
         assert saver.theirs is not None
         assert await desk.text(saver) == "theirs"
+        copy = await saver.keep_both(Edit(1, "", "mine\nand more"))
+        assert (copy.title, copy.text) == ("mine (my version)", "mine\nand more")
+
+    asyncio.run(write())
+
+
+def test_two_tabs_that_begin_one_note_in_the_same_moment_lose_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def write() -> None:
+        desk = Desk()
+        keep = desk.notes.keep
+        both = asyncio.Barrier(2)
+
+        async def together(note: Note) -> bool:
+            """Both have found that there is none yet."""
+            await both.wait()
+            return await keep(note)
+
+        monkeypatch.setattr(desk.notes, "keep", together)
+        one, two = (
+            NoteSaver(desk.notes, desk.notes.blank("0" * 32), desk.paper, kept=False) for _ in range(2)
+        )
+        saved = await asyncio.gather(one.take(Edit(1, "", "one")), two.take(Edit(1, "", "two")))
+        assert sorted(saved) == [False, True]
+        assert await desk.text(one) == ("one" if saved[0] else "two")
+        assert (two if saved[0] else one).theirs is not None
+
+    asyncio.run(write())
+
+
+def test_a_note_in_which_nothing_is_left_goes_when_it_is_left_and_comes_back_when_it_is_typed_into() -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = NoteSaver(desk.notes, desk.notes.blank("0" * 32), desk.paper, kept=False)
+        assert not await saver.leave()
+        assert await saver.take(Edit(1, "", "a letter"))
+        assert not await saver.leave()
+        assert await saver.take(Edit(2, "", ""))
+        await saver.retag(["kept"], [])
+        assert not await saver.leave()
+        await saver.retag([], ["kept"])
+        await desk.notes.add("See [[Untitled]]")
+        assert not await saver.leave()
+        await desk.notes.delete((await desk.notes.list())[0].id)
+        other = NoteSaver(desk.notes, saver.note, desk.paper)
+        assert await saver.leave()
+        with pytest.raises(NoteNotFound):
+            await desk.notes.show(saver.note.id)
+        assert await other.take(Edit(3, "", "typed in another tab"))
+        assert not await saver.leave()
+        assert await desk.text(saver) == "typed in another tab"
 
     asyncio.run(write())
