@@ -2,6 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+MOST_ONE_BY_ONE = 512
+"""Tokens that are evaluated one by one to make a lost state anew. A job that loses its state again and again must come to an
+end, so of a longer answer the beginning is read in chunks, and the rest may be another answer in a close call."""
+
 
 class Batches:
     """Sizes of the evaluations that a KV state was made by, run-length encoded.
@@ -29,7 +33,9 @@ class Batches:
         return sum(tokens for _, tokens in self._runs)
 
     def fit(self, most: int, context_tokens: int) -> bool:
-        """Whether an engine can evaluate them that takes at most `most` tokens at once and so many altogether."""
+        """Whether an engine that takes at most `most` tokens at once, and so many altogether, can evaluate them in good time."""
+        if sum(tokens for size, tokens in self._runs if size == 1) > MOST_ONE_BY_ONE:
+            return False
         begin = 0
         for size, tokens in self._runs:
             # A batch that was cut is evaluated whole.

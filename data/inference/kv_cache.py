@@ -109,7 +109,7 @@ class KvCache:
         return found[1] if found else None
 
     def _can_repeat(self, batches: Batches) -> bool:
-        """Not if the engine has other settings now, or is another one."""
+        """Not if the engine has other settings now, or is another one, or if it would take too long."""
         backend = self._backend
         return batches.fit(backend.least_chunk + backend.most_chunk - 1, backend.context_tokens)
 

@@ -22,8 +22,9 @@ CHUNKS = (64, 448)
 """From 64 tokens on flash attention computes in tiles, and the bits are the same for all sizes."""
 SHORT_CHUNKS = (8, 56)
 """Less than 64 tokens together, where they are the same bits too, but others; for models whose chunks must be short."""
-_PARAMETERS_PER_THREAD = 500_000_000
-"""At 10 GFLOP/s, which a slow core has, 64 tokens of so large a model take 6 s. The engine counts as lost after 10."""
+_PARAMETERS_PER_THREAD = 250_000_000
+"""At 10 GFLOP/s, which a slow core has, 64 tokens of so large a model take 3 s, and beside a busy program twice as long. The
+engine counts as lost after 10."""
 _F16_BYTES = 2
 _MIN_SLOTS = 2
 """One for the running job and one for the job that it preempted, whatever the budget says."""

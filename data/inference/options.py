@@ -25,7 +25,7 @@ class EngineOptions(Entity):
     """Memory for KV state, running job included."""
     chunk_s: float = Field(default=0.1, gt=0, le=10)
     """Longest wanted time of a prefill chunk: what a stop waits for."""
-    interruptible_chunk_s: float = Field(default=1.0, gt=0, le=5)
+    interruptible_chunk_s: float = Field(default=1.0, gt=0, le=3)
     """The same where a chunk can be interrupted: what a stop throws away, and how often progress is told."""
     watchdog_s: float = Field(default=10.0, gt=0, le=3600)
     """Silence after which the engine process is taken for hung and is killed."""

@@ -151,20 +151,25 @@ class EngineRunner:
         if self._resident is None or self._process is None:
             raise EngineError("No model is loaded. Load one before running a job.")
         state = self._job(job)
-        request = {
+        request: Line = {
             "do": "run",
             "job": protocol.job_to_line(job),
             "produced": state.produced,
             "batches": state.batches.runs,
-            "stop": self._stop_early == job.id,
         }
         process = self._process
-        self._running, self._stop_early = job.id, None
         try:
             async with self._line:
+                # Only now: a stop that was sent before the run itself would be one for nothing.
+                self._running = job.id
+                request["stop"], self._stop_early = self._stop_early == job.id, None
                 outcome = await self._run(process, request, state, emit)
+        except asyncio.CancelledError:
+            self.forget(job.id)
+            raise
         finally:
-            self._running = None
+            if self._running == job.id:
+                self._running = None
             if not process.alive:
                 self._resident = None
         if outcome.status == "finished":

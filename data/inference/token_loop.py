@@ -8,7 +8,7 @@ import numpy as np
 
 from data.clock import Clock
 from data.inference.backend import Backend, Interrupted
-from data.inference.batches import Batches
+from data.inference.batches import MOST_ONE_BY_ONE, Batches
 from data.inference.chat_template import ChatTemplate, opens_thought, with_bos
 from data.inference.constraint import Grammars
 from data.inference.kv_cache import KvCache, Slot
@@ -142,10 +142,11 @@ class TokenLoop:
     def _step(self, sequence: Sequence, slot: Slot) -> tuple[int | None, str]:
         """Up to the next boundary: a prefill chunk, or a token.
 
-        A state that was lost is made in the batches that it was made in before; what the job had produced, token by token.
+        A state that was lost is made in the batches that it was made in before; what the job had produced, token by token,
+        if that is not too much.
         """
-        held, prompt = len(slot.tokens), sequence.prompt_tokens - 1
-        if held == len(sequence.tokens) - 1:
+        held, prompt, last = len(slot.tokens), sequence.prompt_tokens - 1, len(sequence.tokens) - 1
+        if held == last:
             self._kv.evaluate(slot, sequence.tokens[-1:], want_logits=True)
             token = sequence.choose(self._backend)
             before = sequence.done
@@ -157,7 +158,8 @@ class TokenLoop:
         if (known := slot.batches.at(held)) is not None:
             size = known[1]
         else:
-            size = self._chunks.size(prompt - held) if held < prompt else 1
+            missing = max(prompt, last - MOST_ONE_BY_ONE) - held
+            size = self._chunks.size(missing) if missing > 0 else 1
         chunk = sequence.tokens[held : held + size]
         self._kv.evaluate(slot, chunk, want_logits=False)
         self._chunks.learn(len(chunk), self._clock.monotonic() - start)

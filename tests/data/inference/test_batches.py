@@ -66,6 +66,8 @@ def test_nonsense_is_refused(runs: list[tuple[int, int]]) -> None:
         ([(8, 24), (1, 10)], 8, 33, False),
         ([(100, 10), (5, 5)], 100, 100, True),
         ([(5, 5), (100, 10)], 100, 100, False),  # cut, it is evaluated whole
+        ([(8, 8), (1, 512)], 8, 1000, True),
+        ([(8, 8), (1, 300), (8, 8), (1, 213)], 8, 1000, False),  # too many one by one
     ],
 )
 def test_fit(runs: list[tuple[int, int]], most: int, context_tokens: int, fits: bool) -> None:

@@ -21,7 +21,7 @@ from data.inference.supervisor import EngineRunner
 from domain.entities.models import InstalledModel
 from domain.errors import EngineLost, EngineMissing, ModelDamaged, ModelLoadFailed
 from domain.repositories.inference_runner import RunnerJob, RunnerProgress
-from tests.data.inference.engines import GREEDY, Rig, Shelf, engine, make_rig, options, strike
+from tests.data.inference.engines import GREEDY, Rig, Shelf, chat, engine, make_rig, options, strike
 
 pytestmark = pytest.mark.model
 WATCHDOG_S = 3.0
@@ -71,6 +71,46 @@ def test_a_killed_engine_resumes_to_the_same_text(rig: Rig, at_token: int) -> No
     outcome, seen = rig.run(rig.job(id="struck"))
     assert outcome.text == whole.text
     assert seen[-1].tokens_done - seen[0].tokens_done <= rig.length - at_token
+
+
+@pytest.mark.parametrize("cancelled", [False, True], ids=["stopped", "cancelled"])
+def test_a_run_that_still_waits_for_the_line_can_be_ended(rig: Rig, cancelled: bool) -> None:
+    """Somebody asks for a sign of life just then, or a cancelled run is not over yet."""
+    runner, job = engine(rig), rig.job(max_tokens=5)
+
+    async def scenario() -> None:
+        async with runner._line:
+            running = asyncio.create_task(runner.run(job, lambda progress: None))
+            await asyncio.sleep(0)
+            assert not running.done()
+            if cancelled:
+                running.cancel()
+            else:
+                runner.stop(job.id)
+            await asyncio.sleep(0)
+        if cancelled:
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert job.id not in runner._jobs
+        else:
+            assert (await running).status == "stopped"
+
+    rig.loop.run(scenario())
+    outcome, _ = rig.run(job)
+    assert outcome.status == "finished"
+
+
+def test_a_run_that_is_lost_before_its_first_boundary_keeps_in_mind_what_was_kept(rig: Rig) -> None:
+    """Of an answer before, which was produced token by token."""
+    first = rig.job(messages=chat("Tell me about a cat."), cache_key="talk")
+    answer = rig.run(first)[0].text
+    rig.runner.forget(first.id)
+    job = rig.job(messages=chat("Tell me about a cat.", answer, "And then?"), cache_key="talk")
+    rig.runner.stop(job.id)
+    outcome, seen = rig.run(job)
+    assert (outcome.status, seen) == ("stopped", [])
+    assert (1, rig.length) in [(size, tokens) for size, tokens in engine(rig)._jobs[job.id].batches.runs]
+    rig.runner.forget(job.id)
 
 
 def test_an_engine_killed_while_loading_is_replaced(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

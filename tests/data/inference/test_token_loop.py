@@ -13,6 +13,7 @@ from data.children.lines import Line
 from data.clock import SystemClock
 from data.inference import engine
 from data.inference.backend import Interrupted, Vocabulary
+from data.inference.batches import MOST_ONE_BY_ONE, Batches
 from data.inference.options import EngineOptions
 from data.inference.protocol import error_from_line
 from data.inference.stops import Stops
@@ -327,3 +328,18 @@ def test_what_a_lost_job_had_produced_is_evaluated_token_by_token(produced: int)
     )
     assert backend.evaluated == [11] + [1] * (produced + 1)
     assert told[-1] == (12, produced + 1)
+
+
+def test_of_a_very_long_answer_only_the_end_is_evaluated_token_by_token() -> None:
+    """Else a job that loses its state in every run might never come further."""
+    backend = Bytes()
+    backend.context_tokens = 4096
+    answer = [ord("ab"[at % 2]) for at in range(2000)]
+    for batches in (Batches(), Batches([(11, 11), (1, 1)]), Batches([(11, 11), (1, 1500)])):
+        backend.evaluated.clear()
+        loop = TokenLoop(backend, EngineOptions(), SystemClock())
+        lost = job(prompt="hello world!", max_tokens=2001)
+        outcome = loop.run(lost, answer, lambda *told: None, lambda: False, batches)
+        assert outcome.tokens_done == 2001
+        assert sum(backend.evaluated) == 12 + 2000
+        assert MOST_ONE_BY_ONE <= backend.evaluated.count(1) <= MOST_ONE_BY_ONE + 2
