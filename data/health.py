@@ -183,7 +183,7 @@ class MachineHealth:
                 area="model",
                 state="warn",
                 text=f"{name}, the default, is not installed",
-                mend=f"It is fetched when it is first needed, or now with: uniun models pull {name}",
+                mend=f"It is fetched when a command needs it, as uniun ask does, or now with: uniun models pull {name}",
             )
         except ModelError as error:
             return Finding(

@@ -7,6 +7,7 @@ from domain.entities.llm import LlmTaskKind
 from domain.entities.nataraj import WHOLE_LIBRARY
 from domain.entities.scheduler import History, JobView, SchedulerSnapshot
 from domain.errors import UniunError
+from presentation.controllers.ask import ONE_QUESTION
 
 if TYPE_CHECKING:
     from presentation.controllers.chat import ChatController
@@ -32,7 +33,7 @@ class FlowNames:
         """Finds the names of those that are not known yet."""
         unknown: dict[LlmTaskKind, list[str]] = {}
         for kind, flow in dict.fromkeys(flows):
-            if (kind, flow) not in self._names:
+            if (kind, flow) not in self._names and not flow.startswith(ONE_QUESTION):
                 unknown.setdefault(kind, []).append(flow)
         for kind, ids in unknown.items():
             if (find := self._finders.get(kind)) is None:
@@ -70,7 +71,7 @@ class FlowNames:
 
     def name(self, kind: LlmTaskKind, flow: str) -> str:
         """The id itself as long as nothing else is known."""
-        return self._names.get((kind, flow), flow)
+        return "a single question" if flow.startswith(ONE_QUESTION) else self._names.get((kind, flow), flow)
 
     def _job(self, job: JobView) -> JobView:
         return job.model_copy(update={"flow": self.name(job.kind, job.flow)})

@@ -83,6 +83,7 @@ def start_words(job: JobView, in_words: Callable[[float], str] = seconds) -> str
     return in_words(job.estimated_start_s)
 
 
+_LEAST = "smallest vruntime; "
 _After = Callable[[re.Match[str]], str]
 _REASONS: tuple[tuple[str, _After], ...] = (
     (r"chat outranks all but model switches \(flow .*\)", lambda _: "a chat comes before everything else"),
@@ -92,7 +93,7 @@ _REASONS: tuple[tuple[str, _After], ...] = (
     (r"model (.+) due after (\d+) s", lambda m: f"work for model {m[1]} has waited {m[2]} s"),
     (r"extract before the fair pool; (.+)", lambda m: f"notes are read before the fair turns{_place(m[1])}"),
     (r"its deadline has passed; (.+)", lambda m: f"it should have started already{_place(m[1])}"),
-    (r"smallest vruntime; (.+)", lambda m: f"it has had the least time so far{_place(m[1])}"),
+    (rf"{_LEAST}(.+)", lambda m: f"it has had the least time so far{_place(m[1])}"),
     (
         r"share of extract used up, but nothing better to do; (.+)",
         lambda m: f"reading notes has had its share, but nothing else wants the model{_place(m[1])}",
@@ -139,7 +140,8 @@ def wait_words(reason: str) -> str:
     if (
         runs := re.fullmatch(r"(\w+) \(.*\) runs(?:(, \d+ (?:or more|more)) before it)?", reason)
     ) is not None:
-        return f"{_another(runs[1])} has the model{f'{runs[2]} go first' if runs[2] else ''}"
+        goes = "goes" if runs[2] == ", 1 more" else "go"
+        return f"{_another(runs[1])} has the model{f'{runs[2]} {goes} first' if runs[2] else ''}"
     return because(reason)
 
 
@@ -173,6 +175,8 @@ def decision_sentence(decision: Decision) -> str:
 def why_now(snapshot: SchedulerSnapshot) -> str:
     """Why the device does what it does."""
     words = because(snapshot.last_reason)
+    if snapshot.last_reason.startswith(_LEAST) and not snapshot.queued and not snapshot.also_running:
+        words = "nothing else wants the model"  # less time than whom?
     return f"{words[:1].upper()}{words[1:]}."
 
 

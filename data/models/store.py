@@ -340,6 +340,6 @@ class FileModelStore:
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
         return UnknownModel(
-            f"There is no model {name!r}.{hint} `uniun models list` shows what is installed and what can be pulled; "
-            "any `owner/name` of the Hugging Face hub in MLX format can be pulled too."
+            f"There is no model {name!r}.{hint} `uniun models list` shows what is installed and what can be fetched; "
+            "any `owner/name` of the Hugging Face hub in MLX format can be fetched too."
         )

@@ -311,7 +311,11 @@ def _add_inspection(app: CommandLine, openers: Openers) -> None:
         """What the running UNIUN does now: who has the model, and who waits."""
         from presentation.cli.top import ps as show
 
-        run_async(show(openers.servers_scheduler, openers.flow_names, openers.library, as_json=as_json))
+        def installed() -> set[str]:
+            return {model.name for model in openers.models().shelf().installed}
+
+        names, library = openers.flow_names, openers.library
+        run_async(show(openers.servers_scheduler, names, library, as_json=as_json, installed=installed))
 
     @app.command("top")
     def live() -> None:

@@ -7,8 +7,8 @@ from domain.errors import UniunError
 from presentation.cli.chat import describe
 from presentation.cli.openers import Openers
 from presentation.cli.progress import ensure
-from presentation.cli.terminal import out, printable
-from presentation.cli.wrap import beside
+from presentation.cli.terminal import out
+from presentation.cli.wrap import folded
 
 _LABEL = 16
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -53,12 +53,7 @@ async def _trial(openers: Openers) -> Finding:
 def _show(finding: Finding) -> None:
     console = out()
     label = Text.assemble((f"{finding.state:5}", _STYLES[finding.state]), (f"{finding.area:11}", "bold"))
-    console.print(label.append(_beside(len(label), finding.text), style="none"), soft_wrap=True)
+    console.print(label.append(folded(finding.text, len(label)), style="none"), soft_wrap=True)
     if finding.mend:
         arrow = f"{'':{_LABEL}}→ "
-        console.print(Text(arrow + _beside(len(arrow), finding.mend)), soft_wrap=True)
-
-
-def _beside(cells: int, text: str) -> str:
-    indent, lines = beside(cells, printable(text))
-    return f"\n{' ' * indent}".join(lines)
+        console.print(Text(arrow + folded(finding.mend, len(arrow))), soft_wrap=True)

@@ -18,6 +18,7 @@ from presentation.cli.run import run_async
 from presentation.cli.tables import Column, Row, print_table
 from presentation.cli.terminal import ask_first, out, printable, size, write
 from presentation.cli.top import OpenServersScheduler
+from presentation.cli.wrap import folded
 from presentation.controllers.models import ModelsController
 from presentation.counting import counted
 
@@ -57,13 +58,16 @@ def list_models(models: ModelsController) -> None:
         ]
         print_table(console, _SHELF, rows, least=("licence", "from", "context", "size"))
     else:
-        console.print("No model is installed yet. The default one is fetched when it is first needed.")
+        default = printable(shelf.default)
+        words = f"No model is installed. {default}, the default, is fetched when a command needs it, as uniun ask does."
+        console.print(folded(words), soft_wrap=True)
     if shelf.available:
         console.print("To fetch:", style="bold")
     for entry in shelf.available:
         figures = f"{size(entry.download_bytes)}, {size(entry.memory_bytes)} of memory, context {entry.context_tokens}"
         mark = "*" if entry.name == shelf.default else " "
-        console.print(f"{mark} {printable(entry.name):14} {figures}, {entry.licence}", soft_wrap=True)
+        label = f"{mark} {printable(entry.name):14} "
+        console.print(label + folded(f"{figures}, {entry.licence}", len(label)), soft_wrap=True)
         console.print(Padding(Text(entry.good_for, style="dim"), (0, 0, 0, 17)))
     console.print("* is the default. Fetch with: uniun models pull NAME", style="dim")
 
@@ -96,11 +100,12 @@ def _heir(shelf: ModelShelf, name: str, when: str) -> list[str]:
     heir = shelf.fallback if shelf.default == name else shelf.default
     if heir in left:
         return [f"the default {when} is {heir}"] if heir != shelf.default else []
-    if not left:
-        return [f"nothing answers {when} until a model is fetched"]
-    return [
-        f"nothing answers {when} until another model is chosen, with uniun models use, or {heir} is fetched"
-    ]
+    choose = f", unless you choose another {when}: uniun models use NAME" if left else ""
+    if heir not in shelf.memory:  # not of the catalogue
+        return [f"nothing answers {when} until a model is fetched{choose}"]
+    it = "it" if heir == name else f"the default {when} is {heir}, which"
+    again = " again" if heir == name else ""
+    return [f"{it} is fetched{again} when a command next needs it, as uniun ask does{choose}"]
 
 
 async def _in_use(open_scheduler: OpenServersScheduler, name: str) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+import textwrap
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,8 @@ from domain.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_NARROWEST = 20
 
 
 def printable(text: str) -> str:
@@ -30,7 +35,23 @@ def write(text: str) -> None:
 
 def say(sentence: str) -> None:
     """One line to stderr, for people."""
-    print(f"uniun: {printable(sentence)}", file=sys.stderr, flush=True)
+    print(_folded(f"uniun: {printable(sentence)}"), file=sys.stderr, flush=True)
+
+
+def _folded(text: str) -> str:
+    """At spaces, on a terminal. Without rich, which may be what a sentence says is missing."""
+    if not sys.stderr.isatty():
+        return text
+    try:
+        width, height = os.get_terminal_size(sys.stderr.fileno())
+    except (OSError, ValueError):
+        width, height = 80, 24
+    # The last column stays free: behind it terminals differ in where the cursor is.
+    room = max(_NARROWEST, shutil.get_terminal_size((width, height)).columns - 1)
+    fold = textwrap.TextWrapper(
+        room, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+    )
+    return "\n".join("\n".join(fold.wrap(line)) for line in text.split("\n"))
 
 
 def make_sure(deed: str, *, sure: bool) -> None:

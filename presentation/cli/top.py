@@ -5,7 +5,7 @@ import os
 import sys
 import termios
 import tty
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 
 from rich.console import RenderableType
@@ -15,7 +15,8 @@ from domain.errors import NoServer, UniunError
 from domain.reading_words import overview_words
 from presentation.cli.openers import Library
 from presentation.cli.scheduler_view import footing, print_jobs, screen
-from presentation.cli.terminal import out, printable
+from presentation.cli.terminal import out
+from presentation.cli.wrap import folded
 from presentation.controllers.scheduler import SchedulerController
 from presentation.flow_names import FlowNames, flows_of
 from presentation.scheduler_words import loading_words
@@ -38,8 +39,9 @@ async def ps(
     open_library: OpenLibrary | None = None,
     *,
     as_json: bool,
+    installed: Callable[[], Container[str]] | None = None,
 ) -> None:
-    """One look. Raises `NoServer`."""
+    """One look. `installed` gives the names of models. Raises `NoServer`."""
     async with open_scheduler() as found:
         scheduler = _required(found)
         snapshot = scheduler.snapshot()
@@ -53,13 +55,19 @@ async def ps(
     console = out()
     if snapshot.running is None and not snapshot.queued:
         memory = loading_words(snapshot) or f"{snapshot.resident or 'No model'} is in memory"
-        console.print(printable(f"Nothing runs, and nobody waits. {memory}."))
+        console.print(folded(f"Nothing runs, and nobody waits. {memory}."), soft_wrap=True)
     else:
         print_jobs(console, snapshot)
-        console.print(printable(footing(snapshot)), style="dim", soft_wrap=True)
+        console.print(folded(footing(snapshot)), style="dim", soft_wrap=True)
+    if installed is not None and snapshot.resident is not None and snapshot.resident not in installed():
+        removed = (
+            f"{snapshot.resident} is removed; it stays in memory until another is loaded or UNIUN is closed."
+        )
+        console.print(folded(removed), soft_wrap=True)
     if open_library is not None and (reading := await _reading(open_library)):
-        console.print(printable(f"{reading}."), soft_wrap=True)
-    console.print("`uniun top` shows this live; `uniun models ps` the engine processes.", style="dim")
+        console.print(folded(f"{reading}."), soft_wrap=True)
+    hint = "`uniun top` shows this live; `uniun models ps` the engine processes."
+    console.print(folded(hint), style="dim", soft_wrap=True)
 
 
 async def top(open_scheduler: OpenServersScheduler, open_names: OpenNames = no_names) -> None:

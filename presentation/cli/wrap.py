@@ -60,8 +60,13 @@ class WordWrap:
 
 def write_beside(label: str, text: str) -> None:
     """A label, such as an id, and an untrusted text that stays to the right of it."""
-    indent, lines = beside(cell_len(label), printable(text))
-    write(printable(label) + f"\n{' ' * indent}".join(lines) + "\n")
+    write(printable(label) + folded(text, cell_len(label)) + "\n")
+
+
+def folded(text: str, label_cells: int = 0) -> str:
+    """An untrusted text as it stands beside a label."""
+    indent, lines = beside(label_cells, printable(text))
+    return f"\n{' ' * indent}".join(lines)
 
 
 def beside(label_cells: int, text: str) -> tuple[int, list[str]]:

@@ -8,6 +8,9 @@ from domain.entities.llm import GenerationEvent, GenerationResult, LlmTaskKind, 
 from domain.usecases.ask import AskNotesUseCase, NotesAnswer
 from domain.usecases.llm import GenerateOneShotUseCase
 
+ONE_QUESTION = "ask-"
+"""How the flow of a question that nobody goes on from begins."""
+
 
 class AskController:
     """Asks on behalf of a command or another program."""
@@ -28,7 +31,7 @@ class AskController:
         """Each question is a flow of its own. `options` are those of a request (`model`, `sampling`, `json_schema`, …)."""
         messages = [Message(role="system", content=system)] if system else []
         messages.append(Message(role="user", content=text))
-        return await self._generate(kind, uuid.uuid4().hex, messages, on_event=on_event, **options)
+        return await self._generate(kind, _flow(), messages, on_event=on_event, **options)
 
     async def ask_notes(
         self,
@@ -40,4 +43,8 @@ class AskController:
         **options: Any,
     ) -> NotesAnswer:
         """The same from the notes, or from those of one Manas (id or name). Raises `ManasNotFound`."""
-        return await self._ask_notes(kind, uuid.uuid4().hex, text, manas=manas, on_event=on_event, **options)
+        return await self._ask_notes(kind, _flow(), text, manas=manas, on_event=on_event, **options)
+
+
+def _flow() -> str:
+    return ONE_QUESTION + uuid.uuid4().hex

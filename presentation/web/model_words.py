@@ -82,7 +82,10 @@ def switch_words(name: str, snapshot: SchedulerSnapshot, *, asked: bool) -> str:
 def without_words(name: str, shelf: ModelShelf) -> str:
     """What no longer works when this one is removed; empty when all does."""
     if {model.name for model in shelf.installed} == {name}:
-        return "It is the only model: without it nothing answers, and cards, Ganas and the reading of notes stand still."
+        return (
+            "It is the only model: without it nothing answers, and cards, Ganas and the reading of notes stand still, until "
+            "you fetch one on this page. A command in a terminal that needs a model, as uniun ask does, fetches the default."
+        )
     if name == shelf.default:
         return "It is the model in use: choose another with “Use” first, or nothing may answer until you do."
     return ""

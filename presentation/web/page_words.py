@@ -48,7 +48,6 @@ _TABLE: tuple[tuple[str, str], ...] = (
     (r"\bPull again to fetch it anew", "Fetch it again"),
     (r"\bPull again", "Fetch it again"),
     (r"\bPull or register the model again", "Fetch the model again, or add it again"),
-    (r"can be pulled", "can be fetched"),
 )
 _REPLACED = tuple((re.compile(pattern), said) for pattern, said in _TABLE)
 _COMMAND = re.compile(r"`(uniun [^`]+)`|\b(uniun(?: [\w…-]+)+)")

@@ -28,6 +28,7 @@ JARGON = re.compile(r"\bT\d\b|vruntime|outranks|resident|\(hint\)|fair pool|extr
     ("reason", "words"),
     [
         ("extract (37a01610da7a) runs", "the reading of a note has the model"),
+        ("gana (a (b)) runs, 1 more before it", "a Gana has the model, 1 more goes first"),
         ("gana (a (b)) runs, 2 more before it", "a Gana has the model, 2 more go first"),
         (
             "api (k) runs, 10 or more before it",

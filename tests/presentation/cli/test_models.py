@@ -1,3 +1,4 @@
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -6,11 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.text import Text
 from typer.testing import CliRunner, Result
 
 from domain.entities.health import EngineProcess
 from domain.errors import InvalidRequest, UnknownModel
 from presentation.cli.app import build_app
+from presentation.cli.models import list_models
 from tests.fakes import FixedHealth, MemoryStore, fake_openers
 
 
@@ -24,7 +27,10 @@ def test_list_shows_what_there_is_and_what_there_could_be() -> None:
     assert "[bold]mine" in shown
     assert "tiny" in shown
     assert "Apache-2.0" in shown
-    assert "No model is installed yet" in models("list", store=MemoryStore()).stdout
+    assert (
+        "No model is installed. tiny, the default, is fetched when a command needs it"
+        in models("list", store=MemoryStore()).stdout
+    )
 
 
 def test_pull_use_rm_add(tmp_path: Path) -> None:
@@ -42,12 +48,18 @@ def test_pull_use_rm_add(tmp_path: Path) -> None:
 
 def test_what_answers_without_the_removed_model_is_said() -> None:
     last = models("rm", "tiny", store=MemoryStore("tiny")).stdout
-    assert last == "tiny is removed, 1.5 MB freed. Nothing answers now until a model is fetched.\n"
+    assert (
+        last
+        == "tiny is removed, 1.5 MB freed. It is fetched again when a command next needs it, as uniun ask does.\n"
+    )
     chosen = MemoryStore("tiny", "mine")
     chosen.default = "mine"
     assert models("rm", "mine", store=chosen).stdout.endswith(" The default now is tiny.\n")
     lacking = models("rm", "tiny", store=MemoryStore("tiny", "mine")).stdout
-    assert "Nothing answers now until another model is chosen" in lacking
+    assert lacking.endswith(" as uniun ask does, unless you choose another now: uniun models use NAME.\n")
+    own = MemoryStore("mine")
+    own.default, own.offered = "mine", []
+    assert "Nothing answers now until a model is fetched." in models("rm", "mine", store=own).stdout
     assert (
         models("rm", "mine", store=MemoryStore("tiny", "mine")).stdout == "mine is removed, 1.5 MB freed.\n"
     )
@@ -67,8 +79,8 @@ def test_it_is_asked_about_with_what_follows(monkeypatch: pytest.MonkeyPatch) ->
     app = build_app(replace(fake_openers(store=MemoryStore("tiny")), servers_scheduler=running))
     assert CliRunner().invoke(app, ["models", "rm", "tiny"]).exit_code == 0
     assert asked == [
-        "remove the model tiny (nothing answers then until a model is fetched; the UNIUN that runs has it in memory, and "
-        "only ends what it is writing)"
+        "remove the model tiny (it is fetched again when a command next needs it, as uniun ask does; the UNIUN that runs "
+        "has it in memory, and only ends what it is writing)"
     ]
 
 
@@ -113,3 +125,16 @@ def test_a_remote_model_is_added_and_its_server_told_of() -> None:
         ("add", "x", "--model", "m"),
     ):
         assert isinstance(models(*arguments, store=store).exception, InvalidRequest)
+
+
+def test_what_can_be_fetched_folds_beside_its_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    list_models(fake_openers(store=MemoryStore()).models())
+    lines = Text.from_ansi(capsys.readouterr().out).plain.splitlines()
+    assert all(len(line.rstrip()) <= 60 for line in lines)
+    [at] = [at for at, line in enumerate(lines) if line.startswith("* tiny")]
+    assert lines[at + 1].startswith(" " * 17)
+    assert "Apache-2.0" in lines[at + 1]

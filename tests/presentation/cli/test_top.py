@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from domain.entities.llm import LlmTaskKind
 from domain.entities.scheduler import Decision, History, JobView, RunSpan, SchedulerSnapshot, SwapSpan
@@ -25,8 +26,10 @@ from presentation.cli import top as top_module
 from presentation.cli.openers import Library
 from presentation.cli.scheduler_view import screen
 from presentation.cli.top import ps, top
+from presentation.controllers.ask import ONE_QUESTION
 from presentation.controllers.scheduler import SchedulerController
 from presentation.flow_names import FlowNames
+from presentation.scheduler_words import why_now
 from tests.fakes import ScriptedCoordinator, fake_openers
 from tests.memory.library import MemoryLibrary
 from tests.memory.scheduler import FixedHistory
@@ -202,6 +205,50 @@ def test_ps_of_an_idle_server(capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(ps(opener(Watched(IDLE)), as_json=False))
     first, _ = capsys.readouterr().out.splitlines()
     assert first == f"Nothing runs, and nobody waits. {IDLE.resident} is in memory."
+
+
+def test_ps_tells_of_a_model_that_was_removed_while_it_was_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(ps(opener(Watched(IDLE)), as_json=False, installed=lambda: {"another"}))
+    assert "smollm2-135m is removed; it stays in memory until" in " ".join(capsys.readouterr().out.split())
+    asyncio.run(ps(opener(Watched(IDLE)), as_json=False, installed=lambda: {"smollm2-135m"}))
+    assert "removed" not in capsys.readouterr().out
+
+
+def test_a_single_question_has_no_name_to_look_up(capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[str] = []
+
+    async def talks(ids: list[str]) -> dict[str, str]:
+        asked.extend(ids)
+        return {}
+
+    @asynccontextmanager
+    async def names() -> AsyncIterator[FlowNames]:
+        yield FlowNames({CHAT: talks})
+
+    question = job("c1", CHAT, 0, 0).model_copy(update={"flow": f"{ONE_QUESTION}db74749e4011a1"})
+    asyncio.run(ps(opener(Watched(IDLE.model_copy(update={"running": question}))), names, as_json=False))
+    assert "Chat a single question" in capsys.readouterr().out
+    assert not any(each.startswith(ONE_QUESTION) for each in asked)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "words"), [(0, "Nothing else wants the model."), (1, "It has had the least")]
+)
+def test_who_has_had_the_least_is_told_only_where_somebody_else_waits(waiting: int, words: str) -> None:
+    reason = "smallest vruntime; nothing to do for the resident model"
+    assert why_now(busy(waiting).model_copy(update={"last_reason": reason})).startswith(words)
+
+
+@pytest.mark.parametrize("state", [IDLE, busy()])
+def test_ps_folds_at_words_on_a_narrow_terminal(
+    state: SchedulerSnapshot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    asyncio.run(ps(opener(Watched(state)), as_json=False, installed=set))
+    lines = Text.from_ansi(capsys.readouterr().out).plain.splitlines()
+    assert len(lines) > 4
+    assert all(len(line.rstrip()) <= 60 for line in lines)
 
 
 def test_ps_tells_how_far_the_reading_of_notes_is(capsys: pytest.CaptureFixture[str]) -> None:
