@@ -60,6 +60,9 @@ class KvCache:
         self._shrink(slot)
         return slot
 
+    def holds(self, job_id: str) -> bool:
+        return self._of_job(job_id) is not None
+
     def evaluate(self, slot: Slot, tokens: Sequence[int], *, want_logits: bool) -> None:
         """Appends tokens to the slot. If the backend fails, the slot is dropped: state and tokens never disagree.
 

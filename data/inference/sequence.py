@@ -47,6 +47,9 @@ class Sequence:
         """Prompt tokens found in kept state when the job first ran here; none before that."""
         self.batches = Batches()
         """In which its tokens were evaluated, also when that state is gone."""
+        self.in_haste = False
+        """Its state was lost again before it came any further: now it is made in chunks, whatever the bits."""
+        self._lost_at: int | None = None
         self.finish_reason: FinishReason | None = None
         self._vocabulary = vocabulary
         self._context_tokens = context_tokens
@@ -73,6 +76,10 @@ class Sequence:
     @property
     def text(self) -> str:
         return "".join(self._text)
+
+    def lost(self) -> None:
+        """Its state is to be made anew."""
+        self.in_haste, self._lost_at = self._lost_at == self.done, self.done
 
     def choose(self, backend: Backend) -> int:
         """The next token. With a schema: draw freely, and only if that is refused draw again among the allowed.

@@ -104,7 +104,11 @@ class TokenLoop:
             except Exception as error:
                 raise InvalidRequest(f"Job {job.id} cannot be begun: {_named(error)}") from error
         self._sequences[job.id] = sequence
-        slot = self._kv.take(job.id, job.cache_key, sequence.tokens, sequence.batches)
+        if sequence.batches.tokens > 0 and not self._kv.holds(job.id):
+            sequence.lost()
+        slot = self._kv.take(
+            job.id, job.cache_key, sequence.tokens, None if sequence.in_haste else sequence.batches
+        )
         sequence.batches = slot.batches
         if sequence.cached_tokens is None:
             sequence.cached_tokens = min(len(slot.tokens), sequence.prompt_tokens)
@@ -158,7 +162,7 @@ class TokenLoop:
         if (known := slot.batches.at(held)) is not None:
             size = known[1]
         else:
-            missing = max(prompt, last - MOST_ONE_BY_ONE) - held
+            missing = max(prompt, last - (0 if sequence.in_haste else MOST_ONE_BY_ONE)) - held
             size = self._chunks.size(missing) if missing > 0 else 1
         chunk = sequence.tokens[held : held + size]
         self._kv.evaluate(slot, chunk, want_logits=False)

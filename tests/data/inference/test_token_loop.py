@@ -343,3 +343,25 @@ def test_of_a_very_long_answer_only_the_end_is_evaluated_token_by_token() -> Non
         assert outcome.tokens_done == 2001
         assert sum(backend.evaluated) == 12 + 2000
         assert MOST_ONE_BY_ONE <= backend.evaluated.count(1) <= MOST_ONE_BY_ONE + 2
+
+
+def test_a_job_that_loses_its_state_in_every_run_comes_to_its_end() -> None:
+    """Three on two sequences, and each is stopped again after a few boundaries."""
+    backend = Bytes()
+    backend.slots = 2
+    backend.context_tokens = 512
+    loop = TokenLoop(backend, EngineOptions(), SystemClock())
+    left = {name: job(name, prompt=f"{name}, once upon a time", max_tokens=60) for name in ("a", "b", "c")}
+    boundaries = 0
+
+    def count(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None:
+        nonlocal boundaries
+        boundaries += 1
+
+    for _ in range(200):
+        for name in list(left):
+            boundaries = 0
+            outcome = loop.run(left[name], [], count, lambda: boundaries >= 6)
+            if outcome.status == "finished":
+                del left[name]
+    assert not left
