@@ -352,16 +352,15 @@ def test_a_job_that_loses_its_state_in_every_run_comes_to_its_end() -> None:
     backend.context_tokens = 512
     loop = TokenLoop(backend, EngineOptions(), SystemClock())
     left = {name: job(name, prompt=f"{name}, once upon a time", max_tokens=60) for name in ("a", "b", "c")}
-    boundaries = 0
+    seen: list[int] = []
 
     def count(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None:
-        nonlocal boundaries
-        boundaries += 1
+        seen.append(done)
 
     for _ in range(200):
         for name in list(left):
-            boundaries = 0
-            outcome = loop.run(left[name], [], count, lambda: boundaries >= 6)
+            seen.clear()
+            outcome = loop.run(left[name], [], count, lambda: len(seen) >= 6)
             if outcome.status == "finished":
                 del left[name]
     assert not left
