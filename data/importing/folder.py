@@ -32,7 +32,7 @@ BATCH_BYTES = 4_000_000
 """A batch is one transaction; large files make it short in files."""
 _CONFLICT = (
     "The file and its note have both been changed; the note is kept as it is. To take the file, delete the note "
-    "and import again."
+    "and import again: a file that has changed is taken."
 )
 
 T = TypeVar("T")
@@ -171,7 +171,8 @@ class FolderImporter:
                     continue
                 note = old.model_copy(update={"origin": read.file.origin})
             problems.extend(
-                ImportProblem(path=read.file.origin, reason=flaw, imported=True) for flaw in read.flaws
+                ImportProblem(path=read.file.origin, reason=flaw, imported=True)
+                for flaw in (*read.flaws, *read.to_come(now))
             )
             if note == old:
                 unchanged += 1
@@ -197,6 +198,7 @@ class FolderImporter:
         parsed = read.parsed
         content_hash = hash_content(read.title, parsed.text, parsed.tags)
         created, changed = read.times(old, content_hash, now)
+        flawed = bool(read.flaws or read.to_come(now))
         return Note(
             id=old.id if old is not None else self._identities.new_id(),
             title=read.title,
@@ -206,7 +208,7 @@ class FolderImporter:
             links=parsed.links,
             source="imported",
             origin=read.file.origin,
-            origin_mark=str(ImportMark(read.file_hash, content_hash, flawed=bool(read.flaws))),
+            origin_mark=str(ImportMark(read.file_hash, content_hash, flawed=flawed)),
             created_at=created,
             changed_at=changed,
             content_hash=content_hash,

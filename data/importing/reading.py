@@ -6,7 +6,7 @@ import os
 import stat
 import unicodedata
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from data.importing.walk import FoundFile
@@ -15,6 +15,7 @@ from domain.entities.note import MAX_TITLE_CHARACTERS, Note, ParsedNote
 from domain.repositories.note_parser import NoteParser
 
 MAX_FILE_BYTES = 10_000_000
+_A_DAY = timedelta(days=1)
 
 
 class Unreadable(Exception):
@@ -62,6 +63,15 @@ class ReadFile:
         if told is not None:
             return told, max(told, changed)
         return min(written if old is None else old.created_at, changed), changed
+
+    def to_come(self, now: datetime) -> list[str]:
+        """What its front matter says of times that `times` cannot take; a day may be tomorrow elsewhere on Earth."""
+        told = {"begun": self.parsed.created_at, "changed": self.parsed.updated_at}
+        return [
+            f"The front matter says that it was {what} on {time.date()}, which is still to come; that is not taken."
+            for what, time in told.items()
+            if time is not None and time > now + _A_DAY
+        ]
 
 
 def read_bytes(path: str) -> bytes:

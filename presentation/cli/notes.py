@@ -52,7 +52,8 @@ def remove(open_library: OpenLibrary, reference: str, *, sure: bool) -> None:
     write(f"{_named(note)} is deleted.\n")
     if note.source == "imported":
         say(
-            f"its file {note.origin} stays; imports leave it out until it changes, or until: uniun notes import FOLDER --deleted"
+            f"its file {note.origin} stays. An import takes it again if it has changed since it was last imported, or with: "
+            "uniun notes import FOLDER --deleted"
         )
 
 
@@ -100,10 +101,15 @@ async def search(
     async with open_library() as library:
         await _check_tag(library, tag)
         result = await library.notes.search(query, mode=mode, tag=tag, manas=manas, limit=limit)
+        worded = result
+        if result.hits and mode == "both":
+            worded = await library.notes.search(query, mode="words", tag=tag, manas=manas, limit=1)
     if result.without_meaning is not None:
         say(f"only words were compared. {result.without_meaning}")
     if result.waiting:
         say(f"{counted(result.waiting, 'note')} cannot be found by meaning yet. See: uniun notes embed")
+    if result.hits and not worded.hits:
+        say("no note has these words; what follows is close in meaning.")
     for hit in result.hits:
         write_beside(f"{hit.note_id[:_ID_CHARACTERS]}  ", _one_line(hit.title))
         write_beside(f"{' ' * _ID_CHARACTERS}  ", _one_line(hit.snippet))

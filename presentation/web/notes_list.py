@@ -211,7 +211,7 @@ class NotesList:
             if meaning.waiting
             else ""
         )
-        self._said.text = f"{found}{f', {len(near)} more close in meaning' if near else ''}{later}"
+        self._said.text = f"{found}{_near_words(len(near), len(words))}{later}"
         self._show_near(near)
         if not words and not near:
             self._draw_nothing(waiting=meaning.waiting > 0)
@@ -288,4 +288,10 @@ def _nothing(*, waiting: bool, narrowed: bool) -> None:
 
 
 def _with_words(hits: Sequence[SearchHit]) -> str:
-    return f"{counted(len(hits), 'note')} with these words"
+    return f"{counted(len(hits), 'note')} with these words" if hits else "No note has these words"
+
+
+def _near_words(near: int, words: int) -> str:
+    if not near:
+        return ""
+    return f", {near} more close in meaning" if words else f"; {counted(near, 'is', 'are')} close in meaning"

@@ -280,6 +280,25 @@ def test_a_file_of_the_future_is_of_now(seconds: int, importing: Importing, tmp_
     assert counts(importing.run(tmp_path)) == (0, 0, 1, 0), "also where it is read again for its flaw"
 
 
+@pytest.mark.parametrize(("key", "what"), [("created", "begun"), ("updated", "changed")])
+def test_a_time_that_is_still_to_come_is_not_taken_and_told_of(
+    key: str, what: str, importing: Importing, tmp_path: Path
+) -> None:
+    (tmp_path / "one.md").write_text("Text.")
+    importing.run(tmp_path)
+    before = importing.by_name("one.md")
+    (tmp_path / "one.md").write_text(f"---\n{key}: 2099-01-01\n---\nText.")
+    for _ in range(2):  # it is told of as long as it is so
+        [problem] = importing.run(tmp_path).problems
+        assert problem.imported
+        assert problem.path.endswith("one.md")
+        assert f"it was {what} on 2099-01-01, which is still to come" in problem.reason
+    assert (importing.by_name("one.md").created_at, importing.by_name("one.md").changed_at) == (
+        before.created_at,
+        before.changed_at,
+    )
+
+
 def test_a_changed_file_is_changed_when_it_was_written(importing: Importing, tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     for text, time in (("one", MAY), ("two", JUNE)):

@@ -254,6 +254,10 @@ def test_list_search_and_tags(faces: MemoryFaces) -> None:
     assert uniun(faces, "notes", "embed").stdout == "3 notes embedded.\n"
     assert uniun(faces, "notes", "embed").stdout == "Every note is embedded.\n"
     assert uniun(faces, "notes", "search", "sea", "--mode", "meaning").stdout.count("N") == 3
+    near = uniun(faces, "notes", "search", "sea sea zzzzqq", "--mode", "both")
+    assert "no note has these words; what follows is close in meaning" in near.stderr
+    assert near.stdout.count("N") == 3
+    assert "no note has" not in uniun(faces, "notes", "search", "sea", "--mode", "both").stderr
     assert "     2  #t/0\n" in uniun(faces, "notes", "tags").stdout
 
 
@@ -269,6 +273,20 @@ def test_tag_and_rm(faces: MemoryFaces) -> None:
     assert isinstance(uniun(faces, "notes", "rm", "nosuch").exception, NoteNotFound)
     assert uniun(faces, "notes", "rm", "T", "--yes").stdout == "T (id0001) is deleted.\n"
     assert faces.library.notes.notes == {}
+
+
+def test_a_file_that_was_changed_too_is_taken_when_its_note_is_deleted(
+    faces: MemoryFaces, tmp_path: Path
+) -> None:
+    file = tmp_path / "one.md"
+    file.write_text("First.")
+    uniun(faces, "notes", "import", str(tmp_path))
+    uniun(faces, "notes", "tag", "one", "mine")
+    file.write_text("Changed there.")
+    assert "delete the note and import again" in uniun(faces, "notes", "import", str(tmp_path)).stderr
+    gone = uniun(faces, "notes", "rm", "one", "--yes").stderr
+    assert f"{file} stays. An import takes it again if it has changed since it was last imported" in gone
+    assert uniun(faces, "notes", "import", str(tmp_path)).stdout.startswith("1 new, 0 changed")
 
 
 def test_a_restore_replaces_nothing_unasked(faces: MemoryFaces, tmp_path: Path) -> None:
