@@ -19,6 +19,9 @@ class RandomIdentities:
     def now(self) -> datetime:
         return self._clock.now()
 
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
 
 def new_secret() -> str:
     """256 random bits as text."""

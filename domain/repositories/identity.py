@@ -1,4 +1,4 @@
-"""New ids and the wall clock, for use cases, which read neither themselves."""
+"""New ids and the clocks, for use cases, which read neither themselves."""
 
 from datetime import datetime
 from typing import Protocol
@@ -13,4 +13,8 @@ class Identities(Protocol):
 
     def now(self) -> datetime:
         """The wall clock, aware."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary moment, on a clock that nobody sets."""
         ...

@@ -9,6 +9,7 @@ from domain.counting import counted
 from domain.entities.gana import (
     RUNS_PER_GANA,
     Gana,
+    GanaDraft,
     GanaMode,
     GanaProgress,
     GanaRun,
@@ -38,7 +39,7 @@ from domain.repositories.note_changes import NoteChanges
 from domain.repositories.notes import NoteRepository
 from domain.repositories.webhook import Webhook
 from domain.usecases.gana_calendar import pause_after, tries_again
-from domain.usecases.gana_input import InputBatch, newest_input, read_input, watches
+from domain.usecases.gana_input import InputBatch, being_written, newest_input, read_input, watches
 from domain.usecases.gana_rounds import MAX_ROUNDS, GanaJobs
 from domain.usecases.gana_tools import GraphTools, PassageFinder, knowledge_text
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
@@ -116,7 +117,7 @@ class GanaEngine:
 
         The note that it writes, the cursor and the log change together, or not at all if the tick has been lost.
         """
-        now = self.identities.now()
+        now, began = self.identities.now(), self.identities.monotonic()
         run = GanaRun(
             id=self.identities.new_id(),
             gana_id=gana.id,
@@ -127,16 +128,16 @@ class GanaEngine:
         )
         if mode == "preview":
             jobs = GanaJobs(self.generate, gana, None, watch)
-            return self._ended(run, await self._attempt(gana, mode, jobs))
+            return self._ended(run, await self._attempt(gana, mode, jobs), began)
         claim = tick or await self.ganas.claim(gana.id, None, None, by=self.by, now=now)
         if claim is None:
             busy = _Work()
             busy.skip("already_running", "It runs already. One run at a time.")
-            return await self._logged(self._ended(run, busy))
+            return await self._logged(self._ended(run, busy, began))
         if mode == "cron":
             deadline = deadline or claim.due_at or now
         jobs = GanaJobs(self.generate, gana, deadline if mode == "cron" else None, watch)
-        return await self._claimed_run(gana, mode, claim, run, jobs)
+        return await self._claimed_run(gana, mode, claim, run, jobs, began)
 
     def stop(self, gana_id: str) -> None:
         """Ends a run at its next token because the user says so; its tick counts as done."""
@@ -145,7 +146,7 @@ class GanaEngine:
             jobs.stop()
 
     async def _claimed_run(
-        self, gana: Gana, mode: GanaMode, claim: Tick, run: GanaRun, jobs: GanaJobs
+        self, gana: Gana, mode: GanaMode, claim: Tick, run: GanaRun, jobs: GanaJobs, began: float
     ) -> GanaRun:
         self._running[gana.id] = jobs
         settled = False
@@ -156,7 +157,7 @@ class GanaEngine:
                 # Between the caller's look and the claim another run may have ended, and moved the cursor.
                 gana = await self.ganas.get(gana.id)
                 work = await self._attempt(gana, mode, jobs)
-            ended = await self._told_when_again(gana, self._ended(run, work))
+            ended = await self._told_when_again(gana, self._ended(run, work, began))
             settled = await self.ganas.complete(claim, ended, cursor=work.cursor, publish=work.note)
             if not settled:
                 lost = "Another process took its tick over."
@@ -169,7 +170,7 @@ class GanaEngine:
             if self._running.get(gana.id) is jobs:
                 del self._running[gana.id]
             if not settled:
-                ended = await self._give_back(claim, run, lost)
+                ended = await self._give_back(claim, run, lost, began)
         if settled:
             if ended.output_note_id is not None:
                 self.material.changes.announce([ended.output_note_id])
@@ -177,7 +178,7 @@ class GanaEngine:
             ended = await self._tell_webhook(gana, ended)
         return ended
 
-    async def _give_back(self, claim: Tick, run: GanaRun, why: str) -> GanaRun:
+    async def _give_back(self, claim: Tick, run: GanaRun, why: str, began: float) -> GanaRun:
         """Leaves the tick due, unless the run was completed while it was being cancelled."""
         await self.ganas.release(claim)
         for logged in await self.ganas.runs(run.gana_id, limit=RUNS_PER_GANA):
@@ -189,7 +190,7 @@ class GanaEngine:
         except GanaNotFound:
             why = "It was removed while it ran, and what it was writing was not kept."
         work.skip("cancelled", why)
-        return await self._logged(self._ended(run, work))
+        return await self._logged(self._ended(run, work, began))
 
     async def _attempt(self, gana: Gana, mode: GanaMode, jobs: GanaJobs) -> _Work:
         """The run without its consequences. Raises only what leaves the tick due."""
@@ -222,7 +223,7 @@ class GanaEngine:
         context = model.context_tokens or UNKNOWN_CONTEXT_TOKENS
         batch = await self._input(gana, mode, context, work)
         if watches(draft) and not batch.notes:
-            return work.skip("no_new_input", "No note is new since its last run.")
+            return work.skip("no_new_input", await self._why_nothing(draft))
         work.inputs = tuple(note.id for note in batch.notes)
         work.cursor = batch.cursor
         knowledge = await self._knowledge(gana, batch, int(context * KNOWLEDGE_SHARE))
@@ -248,11 +249,30 @@ class GanaEngine:
         if not watches(gana.draft):
             return InputBatch((), "", None)
         budget = min(MAX_INPUT_TOKENS, int(context * INPUT_SHARE))
-        batch = await read_input(self.material.notes, gana.draft, gana.cursor, budget)
+        # A reaction comes again when the note has been left alone; others might come a day later.
+        whole_at = self.identities.now() if mode == "cron" and gana.draft.reactive else None
+        batch = await read_input(self.material.notes, gana.draft, gana.cursor, budget, whole_at=whole_at)
         if not batch.notes and mode == "preview":
             batch = await newest_input(self.material.notes, gana.draft, budget)
             work.detail = OLD_NOTES
         return batch
+
+    async def _why_nothing(self, draft: GanaDraft) -> str:
+        if await self.material.notes.count(tag=draft.input_tag, manas_id=draft.input_manas_id):
+            return "No note is new since its last run."
+        if draft.input_tag is not None:
+            return f"No note is tagged {draft.input_tag} yet."
+        return "No note is in the Manas that it watches yet."
+
+    async def writing(self, gana: Gana) -> Note | None:
+        """The note that its reaction waits for, since somebody is writing it."""
+        if not (gana.enabled and gana.draft.reactive):
+            return None
+        found = await self.material.notes.arrived_since(
+            gana.cursor, tag=gana.draft.input_tag, manas_id=gana.draft.input_manas_id, limit=1
+        )
+        now = self.identities.now()
+        return next((one.note for one in found if being_written(one.note, now)), None)
 
     async def _knowledge(self, gana: Gana, batch: InputBatch, budget: int) -> str:
         if not gana.draft.manas_ids:
@@ -262,7 +282,7 @@ class GanaEngine:
         inputs = [note.id for note in batch.notes]
         return await knowledge_text(self.material.notes, passages, inputs, budget)
 
-    def _ended(self, run: GanaRun, work: _Work) -> GanaRun:
+    def _ended(self, run: GanaRun, work: _Work, began: float) -> GanaRun:
         return run.model_copy(
             update={
                 "status": work.status,
@@ -271,7 +291,7 @@ class GanaEngine:
                 "input_note_ids": work.inputs,
                 "output": work.output,
                 "output_note_id": work.note.id if work.note is not None else None,
-                "seconds": max(0.0, (self.identities.now() - run.started_at).total_seconds()),
+                "seconds": self.identities.monotonic() - began,
                 "tokens": work.tokens,
                 "preemptions": work.preemptions,
             }

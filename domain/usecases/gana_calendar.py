@@ -11,7 +11,7 @@ from domain.repositories.due_times import DueTimes
 from domain.repositories.ganas import GanaRepository
 from domain.repositories.identity import Identities
 from domain.repositories.notes import NoteRepository
-from domain.usecases.gana_input import watches
+from domain.usecases.gana_input import INPUT_NOTES, left_alone, watches
 
 CATCH_UP_RUNS = 24
 """Of one Gana that wants all its missed runs."""
@@ -89,7 +89,7 @@ class GanaCalendar:
         return Fire(gana=gana, tick=tick, deadline=deadline)
 
     async def react(self) -> Fire | None:
-        """Claims one reactive Gana that has unread input; none if there is none."""
+        """Claims one reactive Gana that has unread input which nobody is writing still; none if there is none."""
         now = self._identities.now()
         for gana in await self._ganas.all():
             if not gana.enabled or not gana.draft.reactive or self.left_to_app(gana):
@@ -138,14 +138,20 @@ class GanaCalendar:
         # A run of the future is from a clock that was wrong.
         if runs and -REACT_AGAIN < now - runs[0].started_at < pause_after(runs):
             failed = runs[0].started_at
-        unread = await self._notes.arrived_since(
+        if failed is not None and not await self._unread(gana, now, since=failed):
+            return False
+        return await self._unread(gana, now)
+
+    async def _unread(self, gana: Gana, now: datetime, *, since: datetime | None = None) -> bool:
+        """Whether there is anything (of what was changed since) that nobody is writing still."""
+        found = await self._notes.arrived_since(
             gana.cursor,
             tag=gana.draft.input_tag,
             manas_id=gana.draft.input_manas_id,
-            limit=1,
-            changed=(failed, now) if failed is not None else None,  # and not before the clock was set back
+            limit=INPUT_NOTES,
+            changed=(since, now) if since is not None else None,  # and not before the clock was set back
         )
-        return bool(unread)
+        return bool(left_alone(found, now))
 
     async def _skip(self, gana: Gana, tick: Tick, now: datetime) -> None:
         run = GanaRun(

@@ -39,7 +39,7 @@ _SENTENCES = {
     ("name", "string_too_short"): "give it a name",
     ("task", "missing"): "say what it should do",
     ("task", "string_too_short"): "say what it should do",
-    ("interval_minutes", "greater_than_equal"): f"it can run every {MIN_INTERVAL_MINUTES} minutes at most",
+    ("interval_minutes", "greater_than_equal"): f"it can run at most once in {MIN_INTERVAL_MINUTES} minutes",
     ("interval_minutes", "less_than_equal"): "it has to run once a year at least",
 }
 """By field and kind of error."""

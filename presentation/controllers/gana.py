@@ -83,6 +83,11 @@ class GanaController:
         """Run now."""
         return await self.engine.process_gana(await self.look_up.get(reference), "interactive", watch=watch)
 
+    async def writing(self, gana: Gana) -> str | None:
+        """The title of the note that its reaction waits for, since somebody is writing it."""
+        note = await self.engine.writing(gana)
+        return note.title if note is not None else None
+
     def stop(self, gana_id: str) -> None:
         """Ends a run at its next token."""
         self.engine.stop(gana_id)

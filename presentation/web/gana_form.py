@@ -91,10 +91,11 @@ class GanaForm:
         for place in set(self._places.values()) - {self.trigger.field}:
             place.on_value_change(lambda event: setattr(event.sender, "error", None))
 
-    def tell_stored(self, gana: Gana) -> None:
-        """As it is now, its time may have passed or it may have been switched on."""
+    def tell_stored(self, gana: Gana, writing: str | None = None) -> None:
+        """As it is now, its time may have passed or it may have been switched on; `writing`: the note that it waits for."""
         said = stored_trigger(self._ganas, gana, self._names) or ""
-        self.trigger.tell_stored(f"{said[:1].upper()}{said[1:]}. {due_words(gana, self._ganas.now())}")
+        due = due_words(gana, self._ganas.now(), writing)
+        self.trigger.tell_stored(f"{said[:1].upper()}{said[1:]}. {due}")
 
     def _draw_input(self, tag: str | None, manas_id: str | None, names: Mapping[str, str]) -> None:
         with ui.element("div").classes("u-two-fields") as self._inputs:

@@ -113,12 +113,12 @@ class GanaState:
         self._site = site
         self._id = gana.id
         self._drawn: object = None
-        self._tell: Callable[[Gana], None] = lambda gana: None
+        self._tell: Callable[[Gana, str | None], None] = lambda gana, writing: None
         self._place = ui.element("div").classes("u-row u-wrap")
         self._line = ui.label("").classes("u-muted u-small u-number").props("role=status")
         self._show(gana)
 
-    def follow(self, tell: Callable[[Gana], None]) -> None:
+    def follow(self, tell: Callable[[Gana, str | None], None]) -> None:
         """From now on, and tells what it saw. Timers come last on a page: they wait for its connection, and then it is sent
         as far as it is."""
         self._tell = tell
@@ -133,7 +133,7 @@ class GanaState:
         except UniunError:
             ui.navigate.to("/ganas")
             return
-        self._tell(gana)
+        self._tell(gana, await self._site.faces.ganas.writing(gana))
         self._show(gana)
 
     def _progress(self) -> None:

@@ -94,7 +94,8 @@ class GanaPreview:
     def _tell(self, run: GanaRun) -> None:
         self._text = run.output
         words = "It would write this" if run.status == "succeeded" else f"It {run_words(run)}"
-        detail = f" {page_words(run.detail)}" if run.detail and run.reason != "nothing_to_say" else ""
+        said = run.reason in ("nothing_to_say", "no_new_input")
+        detail = f" {page_words(run.detail)}" if run.detail and not said else ""
         self._end(f"{words} ({run_figures(run)}).{detail}")
 
     def _draw(self) -> None:

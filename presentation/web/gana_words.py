@@ -35,13 +35,20 @@ def moment_words(moment: datetime, now: datetime) -> str:
     return f"{day} at {local.hour}:{local:%M} ({distance_words(moment - now)})"
 
 
-def due_words(gana: Gana, now: datetime) -> str:
-    """When a stored one runs next."""
+def due_words(gana: Gana, now: datetime, writing: str | None = None) -> str:
+    """When a stored one runs next; `writing` is the title of the note that it waits for."""
     if not gana.enabled:
         return "Off: it runs only when you say so."
     if gana.due_at is not None:
         return f"Next: {moment_words(gana.due_at, now)}."
-    return NEWS_WORDS if gana.draft.reactive else "Runs only when you say so."
+    if gana.draft.reactive:
+        return NEWS_WORDS if writing is None else waiting_words(writing)
+    return "Runs only when you say so."
+
+
+def waiting_words(title: str) -> str:
+    """Why it does not react yet."""
+    return f"Reads “{title or 'Untitled'}” when it has been left alone for a minute."
 
 
 def distance_words(distance: timedelta) -> str:
@@ -63,6 +70,8 @@ def run_words(run: GanaRun) -> str:
         return "wrote a note"
     if run.status == "failed":
         return "failed"
+    if run.reason == "no_new_input" and run.detail:
+        return f"wrote nothing: {run.detail[:1].lower()}{run.detail[1:].rstrip('.')}"
     return f"wrote nothing: {REASONS.get(run.reason or '', 'it was skipped')}"
 
 

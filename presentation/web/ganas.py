@@ -68,7 +68,7 @@ class GanaBook:
                 running = running or (newest is not None and newest.status == "running")
                 self._draw(gana, newest, running=running)
             # Only the time goes on: what is drawn stays.
-            self._dues[gana.id].text = due_words(gana, self._ganas.now())
+            self._dues[gana.id].text = due_words(gana, self._ganas.now(), await self._ganas.writing(gana))
             self._lasts[gana.id].text = self._last_words(newest)
         self.show_progress()
 

@@ -18,3 +18,6 @@ class CountingIdentities:
     def now(self) -> datetime:
         self.at += self.step
         return self.at
+
+    def monotonic(self) -> float:
+        return self.at.timestamp()

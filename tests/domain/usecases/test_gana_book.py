@@ -74,7 +74,7 @@ def test_a_change_keeps_what_is_not_named_and_reschedules_only_for_a_new_trigger
         ({"name": ""}, "name"),
         ({"task": ""}, "say what it should do"),
         ({"trigger": "cron 61 8 * * *"}, "no cron expression"),
-        ({"trigger": "every 2 minutes"}, "every 5 minutes at most"),
+        ({"trigger": "every 2 minutes"}, "at most once in 5 minutes"),
         ({"webhook": "file:///etc/passwd"}, "webhook"),
         ({"input_tag": "###"}, "no tag"),
         ({"trigger": "on new notes tagged a", "input_tag": "b"}, "once"),

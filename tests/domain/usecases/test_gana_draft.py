@@ -19,7 +19,7 @@ GOOD: dict[str, Any] = {"name": "Digest", "task": "Sum up."}
         (GOOD | {"task": ""}, "task", "say what it should do"),
         ({"task": "Sum up."}, "name", "give it a name"),
         (GOOD | {"name": "x" * 201}, "name", "its name: it should have at most 200 characters"),
-        (GOOD | {"interval_minutes": 1}, "interval_minutes", "it can run every 5 minutes at most"),
+        (GOOD | {"interval_minutes": 1}, "interval_minutes", "it can run at most once in 5 minutes"),
         (GOOD | {"interval_minutes": 600_000}, "interval_minutes", "it has to run once a year at least"),
         (
             GOOD | {"webhook": "nowhere"},

@@ -7,9 +7,16 @@ import pytest
 from dependency_injector.containers import DeclarativeContainer
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from domain.entities.gana import GanaProgress, GanaRun
+from domain.entities.gana import Gana, GanaDraft, GanaProgress, GanaRun
 from domain.entities.llm import Preempted, Prefilling, TextDelta, Waiting
-from presentation.web.gana_words import distance_words, moment_words, progress_words, run_figures, run_words
+from presentation.web.gana_words import (
+    distance_words,
+    due_words,
+    moment_words,
+    progress_words,
+    run_figures,
+    run_words,
+)
 from tests.presentation.web.conftest import Desk, Server, Start, desk_before
 
 
@@ -129,11 +136,11 @@ def test_the_list_by_keyboard_and_why_nothing_was_written(desk: Desk) -> None:
     expect(switch).to_be_focused()  # although its row was drawn anew
     page.get_by_role("button", name="Run Watcher now").focus()
     page.keyboard.press("Enter")
-    expect(watcher).to_contain_text("wrote nothing: there was nothing new to read")
+    expect(watcher).to_contain_text("wrote nothing: no note is new since its last run")
     page.get_by_role("link", name="Edit Watcher, and its history").click()
     page.wait_for_url("**/ganas/*")
     history = page.get_by_role("region", name="History")
-    expect(history).to_contain_text("Wrote nothing: there was nothing new to read")
+    expect(history).to_contain_text("Wrote nothing: no note is new since its last run")
     # Its stored trigger names what it reads; saving without touching it keeps both.
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
@@ -215,6 +222,10 @@ def test_runs_in_words() -> None:
         update={"status": "skipped", "reason": "missed", "preemptions": 2, "by": "background"}
     )
     assert run_words(missed) == "wrote nothing: UNIUN was not running when it was due"
+    nothing = run.model_copy(
+        update={"status": "skipped", "reason": "no_new_input", "detail": "No note is tagged wool yet."}
+    )
+    assert run_words(nothing) == "wrote nothing: no note is tagged wool yet"
     assert run_figures(missed) == "3.1 s, 42 tokens, gave way 2 times, while the app was closed"
 
 
@@ -236,6 +247,16 @@ def test_runs_in_words() -> None:
 )
 def test_progress_in_words(progress: GanaProgress | None, words: str) -> None:
     assert progress_words(progress) == words
+
+
+def test_a_reaction_that_waits_for_a_note_says_for_which() -> None:
+    now = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    draft = GanaDraft(name="g", task="Say it.", input_tag="wool", reactive=True)
+    gana = Gana(id="g", draft=draft, enabled=True, created_at=now)
+    assert due_words(gana, now, "Merino") == "Reads “Merino” when it has been left alone for a minute."
+    assert due_words(gana, now).startswith("Waits for new notes.")
+    off = gana.model_copy(update={"enabled": False})
+    assert due_words(off, now, "Merino") == "Off: it runs only when you say so."
 
 
 def test_a_stored_gana_says_what_its_words_mean_and_when_it_runs_next(page: Page) -> None:
