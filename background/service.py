@@ -22,6 +22,7 @@ PATIENCE_S = 120
 """Longer than systemd itself waits for a service that starts or ends."""
 _PASSED_ON = "UNIUN_"
 _LINGERING = Path("/var/lib/systemd/linger")
+_BY_HAND = "To have Ganas run while the app is closed, leave this running: uniun background run"
 _AGAIN = "To start it: uniun background install"
 
 Command = Sequence[str]
@@ -61,6 +62,10 @@ class UserService:
         if not self._mac and not self._platform.startswith("linux"):
             raise InvalidRequest(
                 f"There is no service manager for {self._platform} here. Start it yourself: uniun background run"
+            )
+        if not self._mac and (failure := self._systemd("show-environment").failure) is not None:
+            raise InvalidRequest(
+                f"There is no systemd for this user here ({_short(failure)}). Nothing was installed. {_BY_HAND}"
             )
         # -P: a service starts in the home folder, which may hold anything.
         command = [sys.executable, "-P", "-m", "uniun", "background", "run"]
@@ -150,7 +155,8 @@ class UserService:
             "show", UNIT, "--property=ActiveState,SubState,Result,ExecMainStatus,UnitFileState"
         )
         if asked.failure is not None:
-            return f"systemd could not be asked about it: {_short(asked.failure)}."
+            runs = "" if self.pid() is not None else f" {_BY_HAND}"
+            return f"It starts with no login: there is no systemd for this user now ({_short(asked.failure)}).{runs}"
         found = dict(line.partition("=")[::2] for line in asked.text.splitlines())
         if self.pid() is None:
             return _why_it_does_not_run(found)

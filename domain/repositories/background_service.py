@@ -9,7 +9,7 @@ class BackgroundService(Protocol):
     """The background process as a service, and who is open now."""
 
     def install(self) -> ServiceChange:
-        """Writes the file and starts the service, if its manager can be reached. Raises `InvalidRequest`."""
+        """Writes the file and starts the service. Raises `InvalidRequest`, as where no manager can be reached."""
         ...
 
     def uninstall(self) -> ServiceChange:

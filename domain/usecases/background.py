@@ -14,7 +14,7 @@ class ManageBackgroundUseCase:
         self._service = service
 
     def install(self) -> ServiceChange:
-        """Raises `InvalidRequest` where there is neither launchd nor systemd."""
+        """Raises `InvalidRequest` where there is neither launchd nor systemd for this user."""
         return self._service.install()
 
     def uninstall(self) -> ServiceChange:

@@ -45,7 +45,7 @@ def test_systemd(tmp_path: Path) -> None:
     assert f'Environment="UNIUN_DATA_DIR={tmp_path / "data"}"' in unit
     assert "SECRET" not in unit
     assert path.stat().st_mode & 0o077 == 0
-    assert [call[:2] for call in calls.made] == [["systemctl", "--user"]] * 3
+    assert [call[:2] for call in calls.made] == [["systemctl", "--user"]] * 4
     assert linux.installed() == str(path)
     assert linux.uninstall().done
     assert linux.installed() is None
@@ -84,14 +84,31 @@ def test_launchd(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_manager_that_cannot_be_reached_is_told_by_hand(tmp_path: Path) -> None:
+def test_where_there_is_no_systemd_nothing_is_installed(tmp_path: Path) -> None:
     unreached = service(tmp_path, "linux", Calls("systemctl"))
-    change = unreached.install()
+    with pytest.raises(InvalidRequest) as told:
+        unreached.install()
+    assert str(told.value) == (
+        "There is no systemd for this user here (Failed to connect to bus). Nothing was installed. "
+        "To have Ganas run while the app is closed, leave this running: uniun background run"
+    )
+    assert unreached.installed() is None
+    assert asyncio.run(unreached.trouble()) == ""
+
+
+def test_systemd_that_has_gone_is_told_as_such(tmp_path: Path) -> None:
+    service(tmp_path, "linux", Calls()).install()
+    trouble = asyncio.run(service(tmp_path, "linux", Calls("systemctl")).trouble())
+    assert trouble.startswith("It starts with no login: there is no systemd for this user now")
+    assert trouble.endswith(": uniun background run")
+
+
+def test_a_service_that_cannot_be_enabled_is_left_to_do_by_hand(tmp_path: Path) -> None:
+    change = service(tmp_path, "linux", Calls("enable")).install()
     assert (change.done, change.told) == (True, False)
     assert change.hint == (
         f"The service manager was not told (Failed to connect to bus). Run: systemctl --user enable --now {UNIT}"
     )
-    assert "could not be asked" in asyncio.run(unreached.trouble())
 
 
 def test_what_was_left_is_removed_without_a_manager(tmp_path: Path) -> None:

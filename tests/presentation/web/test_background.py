@@ -33,16 +33,16 @@ def nobody(browser: Browser, start: Start, tmp_path: Path) -> Iterator[Desk]:
 
 def test_without_a_service_manager_it_says_what_to_do(nobody: Desk, tmp_path: Path) -> None:
     part = nobody.open("/settings").get_by_role("region", name=SECTION)
-    (tmp_path / ".config").write_text("this is a file")
     part.get_by_role("button", name="Install").click()
-    expect(part.page.get_by_role("alert").filter(has_text="could not be written")).to_be_visible()
+    alert = part.page.get_by_role("alert").filter(has_text="There is no systemd for this user here")
+    expect(alert).to_contain_text("uniun background run (in a terminal)")
     expect(part).to_contain_text("It is not installed.")
-    (tmp_path / ".config").unlink()
-    part.get_by_role("button", name="Install").click()
-    expect(part).to_contain_text("The service manager was not told")
-    expect(part).to_contain_text(f"Run: systemctl --user enable --now {UNIT}")
+    # One that was installed before systemd was gone.
+    file = tmp_path / ".config" / "systemd" / "user" / UNIT
+    file.parent.mkdir(parents=True)
+    file.touch()
     part.page.reload()
-    expect(part.locator(".u-bad")).to_contain_text("could not be asked about it")
+    expect(part.locator(".u-bad")).to_contain_text("there is no systemd for this user now")
     part.get_by_role("button", name="Uninstall").click()
     expect(part).to_contain_text("It is not installed.")
     assert not list((tmp_path / ".config").rglob(UNIT))
