@@ -9,7 +9,7 @@ import textwrap
 import unicodedata
 from typing import TYPE_CHECKING
 
-from domain.errors import InvalidRequest
+from domain.errors import InvalidRequest, UniunError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,14 +55,15 @@ def _folded(text: str) -> str:
 
 
 def make_sure(deed: str, *, sure: bool) -> None:
-    """Before what cannot be taken back: asks on a terminal, and wants to be told elsewhere."""
+    """Before what cannot be taken back: asks on a terminal, and wants to be told elsewhere. Raises `UniunError` after a no."""
     import typer
 
     if sure:
         return
     if not sys.stdin.isatty():
         raise InvalidRequest(f"Nobody can be asked whether to {deed}. Add --yes to be sure.")
-    typer.confirm(f"{deed[:1].upper()}{deed[1:]}?", abort=True, err=True)
+    if not typer.confirm(f"{deed[:1].upper()}{deed[1:]}?", err=True):
+        raise UniunError("Nothing was changed.")
 
 
 def ask_first(deed: str, *, sure: bool) -> None:

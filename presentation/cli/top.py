@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 import termios
 import tty
@@ -85,7 +86,8 @@ async def top(open_scheduler: OpenServersScheduler, open_names: OpenNames = no_n
             console.print(await look(console.width, 10_000))
             return
         with (
-            _keys() as leave,
+            _interrupts() as leave,
+            _keys(leave),
             Live(console=console, screen=True, auto_refresh=False) as live,
         ):
             while not leave.is_set():
@@ -114,11 +116,22 @@ def _required(scheduler: SchedulerController | None) -> SchedulerController:
 
 
 @contextmanager
-def _keys() -> Iterator[asyncio.Event]:
-    """Set when `q` is typed. Keys are neither shown nor left for the shell."""
+def _interrupts() -> Iterator[asyncio.Event]:
+    """Set by Ctrl-C, which is how a screen is left."""
     leave, loop = asyncio.Event(), asyncio.get_running_loop()
-    if not sys.stdin.isatty():
+    loop.add_signal_handler(signal.SIGINT, leave.set)
+    try:
         yield leave
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+@contextmanager
+def _keys(leave: asyncio.Event) -> Iterator[None]:
+    """Sets it when `q` is typed. Keys are neither shown nor left for the shell."""
+    loop = asyncio.get_running_loop()
+    if not sys.stdin.isatty():
+        yield
         return
     keyboard = sys.stdin.fileno()
     before = termios.tcgetattr(keyboard)
@@ -133,7 +146,7 @@ def _keys() -> Iterator[asyncio.Event]:
     tty.setcbreak(keyboard)
     loop.add_reader(keyboard, typed)
     try:
-        yield leave
+        yield
     finally:
         loop.remove_reader(keyboard)
         termios.tcsetattr(keyboard, termios.TCSADRAIN, before)

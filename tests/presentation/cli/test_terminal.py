@@ -6,7 +6,7 @@ import typer
 from typer.testing import CliRunner
 
 from domain.errors import InvalidRequest
-from presentation.cli.terminal import ask_first, make_sure, printable, size
+from presentation.cli.terminal import ask_first, make_sure, printable, say, size
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,19 @@ def test_on_a_terminal_it_is_asked(
     said = CliRunner().invoke(app, input=typed)
     assert said.stderr.startswith("Delete it? [y/N]")
     assert (done, said.exit_code) == ((["it"], 0) if goes_on else ([], 1))
+    if typed and not goes_on:
+        assert str(said.exception) == "Nothing was changed."
+
+
+def test_what_is_told_folds_at_words_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "a sentence of many words, and /a/path/that-is/longer-than/every/line-of-this/terminal, " * 2
+    monkeypatch.setenv("COLUMNS", "60")
+    say(told)
+    assert capsys.readouterr().err == f"uniun: {told}\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    say(told)
+    lines = capsys.readouterr().err.splitlines()
+    assert all(len(line) <= 59 or " " not in line for line in lines)
+    assert " ".join(lines).split() == f"uniun: {told}".split()

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pty
+import signal
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -327,14 +328,21 @@ def test_top_redraws_on_a_terminal_until_q_and_leaves_it_as_it_was(monkeypatch: 
     assert "\x1b[?1049l" in shown
 
 
+def test_ctrl_c_leaves_it_as_q_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(top_module, "PERIOD_S", 0.01)
+    shown = on_terminal(monkeypatch, Watched(busy(), IDLE), keys=None)
+    assert "\x1b[?1049l" in shown
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_lost_server_ends_it_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(top_module, "PERIOD_S", 0.01)
     with pytest.raises(ServerLost):
         on_terminal(monkeypatch, Watched(busy(), ServerLost("The server has ended.")), keys=b"")
 
 
-def on_terminal(monkeypatch: pytest.MonkeyPatch, watched: Watched, keys: bytes) -> str:
-    """Runs `top` on a terminal of its own; the keys are typed when it has looked three times."""
+def on_terminal(monkeypatch: pytest.MonkeyPatch, watched: Watched, keys: bytes | None) -> str:
+    """Runs `top` on a terminal of its own; the keys, or Ctrl-C, are typed when it has looked three times."""
     ours, theirs = pty.openpty()
     shown: list[bytes] = []
 
@@ -359,7 +367,10 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, watched: Watched, keys: bytes) 
                     enough = asyncio.ensure_future(watched.looked_often.wait())
                     await asyncio.wait((watching, enough), timeout=120, return_when=asyncio.FIRST_COMPLETED)
                     enough.cancel()
-                    os.write(ours, keys)
+                    if keys is None:
+                        signal.raise_signal(signal.SIGINT)
+                    else:
+                        os.write(ours, keys)
                     await asyncio.wait_for(watching, 120)
 
                 asyncio.run(main())
