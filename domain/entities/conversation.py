@@ -98,6 +98,8 @@ class PathMessage(Entity):
     message: ChatMessage
     siblings: tuple[str, ...]
     """Ids, oldest first; the message itself is among them."""
+    goes_on: bool = False
+    """Whether it is the last that is shown, and others follow it all the same."""
 
 
 class ConversationView(Entity):

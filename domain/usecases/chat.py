@@ -1,6 +1,7 @@
 """One answer in a conversation: from the notes, with citations, and kept while it comes."""
 
 import re
+import unicodedata
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import timedelta
@@ -53,6 +54,8 @@ class Asking(Entity):
     """None: the question is there already and is answered once more."""
     parent_id: str | None
     """The message that a new question follows, none for the first; for a retry the question itself."""
+    question_id: str | None = None
+    """Of the new question, from a face that may have to ask later whether it is there. Else it is given one here."""
     system: str | None = None
     draft: Draft | None = None
     draft_note_id: str | None = None
@@ -83,9 +86,9 @@ class AnswerUseCase:
         self.identities = identities
         self.pause = pause
 
-    def __call__(self, asking: Asking) -> "Answer":
-        """Nothing happens before its `events()` are iterated."""
-        return Answer(self, asking)
+    def __call__(self, asking: Asking, kept: Callable[[], object] = lambda: None) -> "Answer":
+        """Nothing happens before its `events()` are iterated. `kept` is called once the question is in the database."""
+        return Answer(self, asking, kept)
 
     async def read_ahead(self, asking: Asking) -> None:
         """Has everything prefilled that the next question's prompt will begin with; `asking` is without that question.
@@ -110,9 +113,10 @@ class AnswerUseCase:
 class Answer:
     """One answer on its way. Question and answer are in the database from the first moment on."""
 
-    def __init__(self, by: AnswerUseCase, asking: Asking) -> None:
+    def __init__(self, by: AnswerUseCase, asking: Asking, kept: Callable[[], object]) -> None:
         self._by = by
         self._asking = asking
+        self._kept = kept
         self._job: JobHandle | None = None
         self._stopping = False
         self._fold = ThinkingFold()
@@ -133,6 +137,7 @@ class Answer:
         Raises `InvalidRequest` for an empty question, and whatever ends the job.
         """
         question = await self._question()
+        self._kept()
         answer = self._blank(question)
         await self._by.conversations.put_message(answer)
         state: MessageState = "stopped"
@@ -254,7 +259,7 @@ class Answer:
                 )
             )
         question = ChatMessage(
-            id=by.identities.new_id(),
+            id=asking.question_id or by.identities.new_id(),
             conversation_id=asking.conversation.id,
             parent_id=asking.parent_id,
             role="user",
@@ -367,8 +372,9 @@ def cited(answer: str, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
 
 
 def only_cites(answer: str, citations: tuple[Citation, ...]) -> bool:
-    """Whether it names notes and says nothing: "[1]" or "[1], [3]."."""
-    said = any(char.isalnum() for char in _CITED.sub("", answer))
+    """Whether it names notes and says nothing: "[1]" or "[1], [3].". A sign, as "✅" or "√", says something."""
+    rest = _CITED.sub("", answer)
+    said = any(not char.isspace() and not unicodedata.category(char).startswith("P") for char in rest)
     return not said and bool(cited(answer, citations))
 
 

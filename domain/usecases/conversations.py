@@ -60,6 +60,10 @@ class ShowConversationUseCase:
         """Those of every branch, oldest first. Raises `ConversationNotFound`."""
         return await self._conversations.messages(conversation_id)
 
+    async def of_message(self, message_id: str) -> str:
+        """The id of the conversation that has this message. Raises `MessageNotFound`."""
+        return (await self._conversations.path(message_id))[-1].conversation_id
+
     async def version(self, conversation_id: str) -> str:
         """Another one after every change of it. Raises `ConversationNotFound`."""
         return await self._conversations.version(conversation_id)
@@ -145,7 +149,8 @@ def _path(messages: Sequence[ChatMessage], leaf_id: str | None) -> tuple[PathMes
     path: list[PathMessage] = []
     while leaf_id is not None and leaf_id in by_id and len(path) < len(messages):
         message = by_id[leaf_id]
-        path.append(PathMessage(message=message, siblings=tuple(children[message.parent_id])))
+        siblings = tuple(children[message.parent_id])
+        path.append(PathMessage(message=message, siblings=siblings, goes_on=not path and leaf_id in children))
         leaf_id = message.parent_id
     return tuple(reversed(path))
 

@@ -1,6 +1,6 @@
 """One conversation between a user and the model, as a face shows it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -57,6 +57,8 @@ class ChatController:
         self._path: tuple[PathMessage, ...] = ()
         self._answer: Answer | None = None
         self._entered = False
+        self.kept = False
+        """Whether the conversation is in the database, as far as is known here."""
 
     def __enter__(self) -> "ChatController":
         self._entered = True
@@ -93,6 +95,7 @@ class ChatController:
         self._show(
             ConversationView(conversation=await self._do.begin(manas=manas, model=self._model), path=())
         )
+        self.kept = False
         return self.conversation
 
     async def open(self, conversation_id: str) -> ConversationView:
@@ -114,6 +117,13 @@ class ChatController:
     async def tree(self) -> tuple[ChatMessage, ...]:
         """Every message on every branch, oldest first. Raises `ConversationNotFound`."""
         return await self._do.show.messages(self.conversation.id)
+
+    async def conversation_of(self, message_id: str) -> str | None:
+        """The id of the one, whichever it is, that has this message; none when there is no such message."""
+        try:
+            return await self._do.show.of_message(message_id)
+        except MessageNotFound:
+            return None
 
     async def version(self) -> str:
         """Another one after every change of the conversation that is shown, whichever program made it.
@@ -163,13 +173,16 @@ class ChatController:
         """Whether an answer is on its way."""
         return self._answer is not None
 
-    def send(self, text: str) -> AsyncGenerator[AnswerEvent, None]:
-        """Asks at the end of the path and streams the answer; ends early, without an error, after `cancel()`.
+    def send(
+        self, text: str, *, question_id: str | None = None, kept: Callable[[], object] = lambda: None
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """Asks at the end of the path and streams the answer; ends early, without an error, after `cancel()`. `kept` is
+        called once the question is in the database, under the id given or a new one.
 
         Question and answer are kept however it ends. Raises what `Answer.events` raises, and `InvalidRequest` while
         another answer is on its way.
         """
-        return self._ask(self._asking(text, self.conversation.leaf_id))
+        return self._ask(self._asking(text, self.conversation.leaf_id, question_id), kept)
 
     def retry(self, message_id: str | None = None) -> AsyncGenerator[AnswerEvent, None]:
         """Another answer beside the one named, or beside the last; it is written with more chance.
@@ -179,12 +192,20 @@ class ChatController:
         message = self._on_path(message_id, "assistant", "user")
         return self._ask(self._asking(None, message.parent_id if message.role == "assistant" else message.id))
 
-    def edit(self, text: str, message_id: str | None = None) -> AsyncGenerator[AnswerEvent, None]:
-        """The question named, or the last one, put differently: a new branch beside it.
+    def edit(
+        self,
+        text: str,
+        message_id: str | None = None,
+        *,
+        question_id: str | None = None,
+        kept: Callable[[], object] = lambda: None,
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """The question named, or the last one, put differently: a new branch beside it. `kept` as for `send`.
 
         Raises `MessageNotFound`, and what `send` raises.
         """
-        return self._ask(self._asking(text, self._on_path(message_id, "user").parent_id))
+        parent_id = self._on_path(message_id, "user").parent_id
+        return self._ask(self._asking(text, parent_id, question_id), kept)
 
     async def read_ahead(self) -> None:
         """While the user types: the model is loaded, and what was said so far lies ready when the question is sent.
@@ -210,12 +231,13 @@ class ChatController:
 
     # -- inside
 
-    def _asking(self, text: str | None, parent_id: str | None) -> Asking:
+    def _asking(self, text: str | None, parent_id: str | None, question_id: str | None = None) -> Asking:
         draft, note_id = self._draft()
         return Asking(
             conversation=self.conversation,
             text=text,
             parent_id=parent_id,
+            question_id=question_id,
             system=self._system,
             draft=draft,
             draft_note_id=note_id,
@@ -225,10 +247,12 @@ class ChatController:
         """What the user is writing, and the id of its note."""
         return None, None
 
-    async def _ask(self, asking: Asking) -> AsyncGenerator[AnswerEvent, None]:
+    async def _ask(
+        self, asking: Asking, kept: Callable[[], object] = lambda: None
+    ) -> AsyncGenerator[AnswerEvent, None]:
         if self._answer is not None:
             raise InvalidRequest("An answer is on its way. Wait for it, or stop it.")
-        self._answer = self._do.answer(asking)
+        self._answer = self._do.answer(asking, kept)
         whole = False
         try:
             async with aclosing(self._answer.events()) as events:
@@ -250,11 +274,11 @@ class ChatController:
 
     async def _refresh(self) -> None:
         view = await self._do.show(self.conversation.id)
-        self._conversation, self._path = view.conversation, view.path
+        self._conversation, self._path, self.kept = view.conversation, view.path, True
 
     def _show(self, view: ConversationView) -> None:
         self.cancel()
-        self._conversation, self._path = view.conversation, view.path
+        self._conversation, self._path, self.kept = view.conversation, view.path, True
         self._look()
 
     def _look(self) -> None:

@@ -9,7 +9,7 @@ from domain.entities.conversation import ChatMessage, PathMessage
 from domain.entities.llm import LlmTaskKind
 from domain.errors import ConversationNotFound, InvalidRequest
 from presentation.controllers.chat import ChatController
-from presentation.web.asking import ask
+from presentation.web.asking import ask, recall
 from presentation.web.chat_head import ChatHead
 from presentation.web.chat_list import ConversationList
 from presentation.web.chat_thread import Thread, ThreadActions, ends_at, written_outside
@@ -53,6 +53,8 @@ class ChatPage:
         self._others = OtherChats(site)
         self._branched: str | None = None
         """The message that the user last asked to go on from, where others had followed it."""
+        self._before_branch: str | None = None
+        """What was shown then."""
         self._deleted = False
         self._told = ""
         """Of the answer that is on its way, to who listens."""
@@ -78,6 +80,8 @@ class ChatPage:
                 self._spoken = plain("").classes("u-hidden").props("role=status aria-live=polite")
                 self._composer = Composer(chat.conversation.id if chat.path else "new")
                 self._composer.on_send(self._send)
+                self._composer.on_unsure(self._unsure)
+                self._composer.on_unbranch(self._unbranch)
                 self._composer.on_typing(self._typing)
                 self._composer.on_stop(lambda: site.answers.stop(chat.conversation.id))
                 await self._head.draw_choices()
@@ -105,7 +109,7 @@ class ChatPage:
             return
         chat = self._chat
         live = self._site.answers.of(chat.conversation.id)
-        if chat.path or (live is not None and live.begun is not None):
+        if chat.kept or (live is not None and live.kept):
             try:
                 await self._outside.noted()
                 await chat.open(chat.conversation.id)
@@ -129,7 +133,8 @@ class ChatPage:
             self._told = ""
         if ended is not None and ended.ended:
             self._spoken.text = f"Shiv: {ended.text[:_SPOKEN]}" if ended.text else "The answer ended."
-            if ended.error is not None and not self._chat.path:
+            answered = any(shown.message.role == "assistant" for shown in self._chat.path[-1:])
+            if ended.error is not None and not answered:
                 tell_error(InvalidRequest(ended.error))
 
     async def _look(self) -> None:
@@ -168,6 +173,11 @@ class ChatPage:
         self._ahead.stop()
         ask(self._site, self._chat, self._composer, text, editing, attach=self._attach, kept=self._kept)
 
+    async def _unsure(self, question_id: str) -> None:
+        conversation_id = await recall(self._site, self._chat, self._composer, question_id)
+        if conversation_id is not None and not self._chat.kept:
+            ui.navigate.to(f"/c/{conversation_id}")
+
     def _kept(self, conversation_id: str) -> None:
         self._composer.accepted(conversation_id)
         ui.run_javascript(f"history.replaceState(null, '', '/c/{conversation_id}')")
@@ -181,8 +191,16 @@ class ChatPage:
     async def _branch(self, message: ChatMessage) -> None:
         self._nothing_begins()
         if not ends_at(self._chat.path, message.id):
-            self._branched = message.id
+            self._branched, self._before_branch = message.id, self._chat.conversation.leaf_id
             await self._chat.branch(message.id)
+            self._site.changes.tell("conversations")
+        self._composer.focus()
+
+    async def _unbranch(self) -> None:
+        self._nothing_begins()
+        if self._before_branch is not None:
+            await self._chat.branch(self._before_branch)
+            self._branched = self._before_branch = None
             self._site.changes.tell("conversations")
         self._composer.focus()
 

@@ -71,6 +71,9 @@ class Thread:
                 with ui.element("p").classes("u-muted"):
                     plain("Answers come from your notes and say which ones. Nothing leaves this machine.")
             self._messages = ui.element("div").classes("u-messages")
+            with ui.element("div").classes("u-row u-wrap u-goes-on") as self._goes_on:
+                plain("The conversation goes on after this.")
+                button("Show the rest", on_click=lambda: self._actions.sibling(self._path[-1].message.id))
             self._waiting = ui.element("div").classes("u-waiting u-wrap")
             with self._waiting:
                 with ui.element("span").classes("u-row").props("aria-hidden=true"):
@@ -102,6 +105,7 @@ class Thread:
             for key, draw in rows[same:]:
                 self._rows.append((key, draw()))
         self.greeting.set_visibility(not rows)
+        self._goes_on.set_visibility(live is None and bool(path) and path[-1].goes_on)
         if same < len(rows):
             self._to_the_end(unless_away=grown)
 
@@ -202,10 +206,11 @@ class Thread:
         failed, unbegun = message.state == "failed", _unbegun(message)
         how = _UNBEGUN if unbegun else _ENDINGS[message.state]
         with ui.element("div").classes(f"u-ending u-row u-wrap {'u-banner u-bad' if failed else ''}"):
-            plain(" ".join(filter(None, (how, page_words(message.error or ""))))).classes(
-                "u-grow" if failed else ""
-            )
-            if failed:
+            words = page_words(message.error or "")
+            plain(" ".join(filter(None, (how, words)))).classes("u-grow" if failed else "")
+            if failed and "models page" in words:
+                ui.link("Open the models page", "/models")
+            elif failed:
                 ui.link("See what waits", "/scheduler")
             if failed or unbegun:
                 button("Try again", on_click=lambda: self._actions.retry(message))

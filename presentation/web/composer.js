@@ -1,7 +1,12 @@
 const kept = (key) => `uniun-draft:${key}`;
+const SENT = "uniun-sent:";
 const joined = (...texts) => texts.filter(Boolean).join("\n");
 // Where one types on the screen, Enter is a new line. Who has neither mouse nor screen to touch sends with it.
 const touched = () => matchMedia("(pointer: coarse)").matches;
+// The server knows by it whether it has the question already.
+const new_id = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const AGAIN_MS = 3000;
+const MOST_TRIES = 10;
 
 export default {
   template: `
@@ -10,23 +15,33 @@ export default {
         <span>Asking differently; the first way stays on its own branch.</span>
         <button type="button" class="u-link" @click="cancelEdit">Cancel</button>
       </div>
-      <p v-if="branching && !editing" class="u-editing" role="status">What you write next begins a new branch here. What followed stays, under “Branches”.</p>
+      <div v-if="branching && !editing" class="u-editing">
+        <span role="status">What you write next begins a new branch here. What followed stays, under “Branches”.</span>
+        <button v-if="leaves" type="button" class="u-link" @click="$emit('unbranch')">Cancel</button>
+      </div>
       <p v-if="note" class="u-editing" role="alert">{{ note }}</p>
       <div class="u-composer-box">
         <textarea ref="box" rows="1" v-model="text" :aria-label="label" :placeholder="label + '…'"
-          :maxlength="longest" @input="typed" @keydown="key" enterkeyhint="send"></textarea>
+          @input="typed" @keydown="key" enterkeyhint="send"></textarea>
         <button v-if="busy" type="button" class="u-send u-stop" aria-label="Stop the answer" title="Stop (Esc)"
           @click="$emit('stop')"><span class="u-stop-mark"></span></button>
         <button v-else type="submit" class="u-send" aria-label="Send" title="Send (Enter)"
-          :disabled="!text.trim() || sent !== null"><i class="q-icon material-icons" aria-hidden="true">arrow_upward</i></button>
+          :disabled="!text.trim()"><i class="q-icon material-icons" aria-hidden="true">arrow_upward</i></button>
       </div>
     </form>`,
-  props: { draft_key: String, label: String, longest: Number, busy: Boolean, waits: Boolean, branching: Boolean },
-  emits: ["send", "stop", "typing"],
-  data: () => ({ text: "", editing: null, sent: null, note: "", before: "", told_at: -Infinity }),
+  props: { draft_key: String, label: String, longest: Number, busy: Boolean, waits: Boolean, branching: Boolean, leaves: Boolean },
+  emits: ["send", "unsure", "stop", "typing", "unbranch"],
+  // sent: asked, and not known to be in the database. unsure: those of an earlier visit. back: the one that came back.
+  data: () => ({ text: "", editing: null, sent: null, unsure: [], back: null, tries: 0, note: "", before: "", told_at: -Infinity }),
   mounted() {
     this.key_of_draft = this.draft_key;
-    this.text = localStorage.getItem(kept(this.key_of_draft)) ?? "";
+    this.stored = this.text = localStorage.getItem(kept(this.key_of_draft)) ?? "";
+    this.unsure = Object.keys(localStorage)
+      .filter((key) => key.startsWith(SENT))
+      .map((key) => ({ id: key.slice(SENT.length), ...JSON.parse(localStorage.getItem(key)) }))
+      .filter(({ key }) => key === this.key_of_draft);
+    if (this.unsure.length) this.$emit("unsure", this.unsure.map(({ id }) => id));
+    this.timer = setInterval(this.insist, AGAIN_MS);
     this.$nextTick(this.grow);
     this.anywhere = (event) => {
       if (event.defaultPrevented || document.querySelector(".q-dialog")) return;
@@ -44,6 +59,7 @@ export default {
   },
   unmounted() {
     document.removeEventListener("keydown", this.anywhere);
+    clearInterval(this.timer);
   },
   watch: {
     busy() {
@@ -64,6 +80,7 @@ export default {
     typed() {
       this.grow();
       this.note = "";
+      if (this.back && !this.text.includes(this.back.text)) this.forget(this.back.id);
       this.keep();
       const now = performance.now();
       if (this.text.trim() && now - this.told_at > 3000) {
@@ -81,44 +98,87 @@ export default {
       this.send();
     },
     send() {
-      if (!this.text.trim() || this.sent) return;
-      if (this.busy || this.waits) {
-        this.note = this.waits
-          ? "Another program is writing an answer here. Send this when it has ended."
-          : "An answer is being written. Send this when it has ended, or stop it.";
-        return;
-      }
-      if (!window.socket?.connected) {
-        this.note = "There is no connection at the moment. Your text is kept; send it when it is back.";
-        return;
-      }
-      this.sent = { text: this.text, editing: this.editing };
-      this.$emit("send", { ...this.sent });
-      this.text = this.editing ? this.before : "";
+      if (!this.text.trim()) return;
+      this.note = this.hindrance();
+      if (this.note) return;
+      const { text, editing, back } = this;
+      const again = back !== null && back.text === text && back.editing === editing;
+      if (back && !again) this.forget(back.id);
+      this.back = null;
+      this.sent = { id: again ? back.id : new_id(), text, editing };
+      this.tries = 0;
+      localStorage.setItem(SENT + this.sent.id, JSON.stringify({ key: this.key_of_draft, text, editing }));
+      this.$emit("send", { ...this.sent, again });
+      this.text = editing ? this.before : "";
       this.editing = null;
       this.keep();
       this.$nextTick(this.grow);
     },
-    // For a reload: what is being typed, and before it what was sent and may not have been taken yet.
+    // Why it cannot be sent now.
+    hindrance() {
+      if (this.waits) return "Another program is writing an answer here. Send this when it has ended.";
+      if (this.busy) return "An answer is being written. Send this when it has ended, or stop it.";
+      if (this.sent || this.unsure.length) return "Your last question is still on its way. Send this when it is there.";
+      if (this.text.length > this.longest) {
+        const [length, longest] = [this.text.length, this.longest].map((count) => count.toLocaleString("en"));
+        return `This has ${length} characters, and a question may have ${longest}. Shorten it, or put it into a note and ask about that.`;
+      }
+      if (!window.socket?.connected) return "There is no connection at the moment. Your text is kept; send it when it is back.";
+      return "";
+    },
+    // What is told over a line that just broke never arrives, and nothing says so.
+    insist() {
+      if (!window.socket?.connected || !(this.sent || this.unsure.length)) return;
+      this.tries += 1;
+      if (this.tries > MOST_TRIES) {
+        for (const question of [this.sent, ...this.unsure].filter(Boolean)) this.comeBack(question);
+        this.note = "The server does not say whether it has your question. It is back here; if it was taken, sending it once more does not ask it twice.";
+      } else if (this.sent) this.$emit("send", { ...this.sent, again: true });
+      else this.$emit("unsure", this.unsure.map(({ id }) => id));
+    },
+    // For a reload. Another tab may have kept its own text there since.
     keep() {
-      const text = joined(this.sent?.text, this.editing ? this.before : this.text);
+      const text = this.editing ? this.before : this.text;
       if (text) localStorage.setItem(kept(this.key_of_draft), text);
-      else localStorage.removeItem(kept(this.key_of_draft));
+      else if (localStorage.getItem(kept(this.key_of_draft)) === this.stored) localStorage.removeItem(kept(this.key_of_draft));
+      this.stored = text;
     },
     accepted(draft_key) {
-      localStorage.removeItem(kept(this.key_of_draft));
+      if (draft_key !== this.key_of_draft && localStorage.getItem(kept(this.key_of_draft)) === this.stored) localStorage.removeItem(kept(this.key_of_draft));
       this.key_of_draft = draft_key;
-      this.sent = null;
       this.keep();
       this.told_at = -Infinity;
     },
-    // It comes back, before what has been typed since.
-    refused() {
-      const { text, editing } = this.sent ?? {};
-      this.sent = null;
+    // It is in the database. By then it may have come back.
+    taken(id) {
+      const question = [this.back, ...this.unsure].find((question) => question?.id === id);
+      if (question?.text === this.text) {
+        this.text = this.editing ? this.before : "";
+        this.editing = null;
+      }
+      this.forget(id);
+      this.keep();
+      this.$nextTick(this.grow);
+    },
+    refused(id) {
+      const question = [this.sent, ...this.unsure].find((question) => question?.id === id);
+      if (question) this.comeBack(question);
+    },
+    forget(id) {
+      localStorage.removeItem(SENT + id);
+      if (this.sent?.id === id) this.sent = null;
+      if (this.back?.id === id) this.back = null;
+      this.unsure = this.unsure.filter((question) => question.id !== id);
+    },
+    // Before what has been typed since. Its id stays with it, also over a reload, as long as it stays what it is.
+    comeBack({ id, text, editing }) {
+      if (this.sent?.id === id) this.sent = null;
+      this.unsure = this.unsure.filter((question) => question.id !== id);
       if (this.editing) this.before = joined(text, this.before);
-      else if (editing) [this.editing, this.before, this.text] = [editing, this.text, text];
-      else this.text = joined(text, this.text);
+      else if (editing) [this.editing, this.before, this.text] = [editing, this.text === text ? "" : this.text, text];
+      else if (!this.text.includes(text)) this.text = joined(text, this.text);
+      if (this.back) localStorage.removeItem(SENT + this.back.id);
+      this.back = { id, text, editing };
       this.keep();
       this.$nextTick(this.grow);
     },

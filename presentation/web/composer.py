@@ -1,12 +1,19 @@
 """Where the user writes. What is typed stays in the browser until the server has taken it."""
 
+import re
 from collections.abc import Callable
+from inspect import isawaitable
 from typing import Any
 
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
+from domain.errors import InvalidRequest
+from presentation.web.notices import tell_error
+
 LONGEST = 100_000
+_ID = re.compile(r"[0-9a-f]{32}")
+_MOST_UNSURE = 100
 
 
 class Composer(Element, component="composer.js"):
@@ -20,18 +27,46 @@ class Composer(Element, component="composer.js"):
         self._props["busy"] = False
         self._props["waits"] = False
         self._props["branching"] = False
+        self._props["leaves"] = False
+        self.question_id: str | None = None
+        """Of what was sent last, until it is taken or refused. The browser made it up."""
+        self.again = False
+        """Whether that was sent before, and may be in the database."""
 
     def on_send(self, take: Callable[[str, str | None], Any]) -> None:
-        """Text, and the id of the question that it is put in the place of. Answer with `accepted` or `refused`."""
+        """Text, and the id of the question that it is put in the place of. Answer with `taken` or `refused`: until then
+        the browser says it again."""
 
-        def told(event: GenericEventArguments) -> Any:
+        async def told(event: GenericEventArguments) -> None:
             said = event.args if isinstance(event.args, dict) else {}
-            text, editing = said.get("text"), said.get("editing")
-            if isinstance(text, str):
-                return take(text[:LONGEST], editing if isinstance(editing, str) else None)
-            return None
+            text, editing, question_id = said.get("text"), said.get("editing"), said.get("id")
+            if not isinstance(text, str) or not _is_id(question_id) or question_id == self.question_id:
+                return
+            self.question_id, self.again = question_id, bool(said.get("again"))
+            if len(text) > LONGEST:
+                self.refused()
+                tell_error(InvalidRequest(f"A question may have {LONGEST:,} characters. Shorten it."))
+                return
+            try:
+                taking = take(text, editing if isinstance(editing, str) else None)
+                if isawaitable(taking):
+                    await taking
+            except Exception:
+                self.refused(question_id)
+                raise
 
         self.on("send", told)
+
+    def on_unsure(self, look: Callable[[str], Any]) -> None:
+        """For the id of each question that was sent on an earlier visit, and not said to be taken. Answer as above."""
+
+        async def told(event: GenericEventArguments) -> None:
+            said = event.args if isinstance(event.args, list) else []
+            for question_id in said[:_MOST_UNSURE]:
+                if _is_id(question_id):
+                    await look(question_id)
+
+        self.on("unsure", told)
 
     def on_stop(self, stop: Callable[[], Any]) -> None:
         self.on("stop", lambda: stop(), args=[])
@@ -39,6 +74,11 @@ class Composer(Element, component="composer.js"):
     def on_typing(self, typing: Callable[[], Any]) -> None:
         """At the first letter, and now and then while more follow."""
         self.on("typing", lambda: typing(), args=[])
+
+    def on_unbranch(self, leave: Callable[[], Any]) -> None:
+        """When the user does not want to begin a branch after all."""
+        self._props["leaves"] = True
+        self.on("unbranch", lambda: leave(), args=[])
 
     def busy(self, busy: bool) -> None:
         """While an answer comes, the button stops it."""
@@ -60,13 +100,26 @@ class Composer(Element, component="composer.js"):
         self.run_method("focus")
 
     def accepted(self, draft_key: str) -> None:
-        """The text is in the database."""
+        """There is a conversation now: what is typed from here on is kept under this name."""
         self.run_method("accepted", draft_key)
 
-    def refused(self) -> None:
-        """The text comes back into the box, which was emptied when it was sent."""
-        self.run_method("refused")
+    def taken(self, question_id: str) -> None:
+        """That question is in the database."""
+        if question_id == self.question_id:
+            self.question_id = None
+        self.run_method("taken", question_id)
+
+    def refused(self, question_id: str | None = None) -> None:
+        """The text, of the last question if none is named, comes back into the box, which was emptied when it was sent."""
+        question_id = question_id or self.question_id
+        if question_id == self.question_id:
+            self.question_id = None
+        self.run_method("refused", question_id)
 
     def edit(self, message_id: str, text: str) -> None:
         """Puts a question that was asked into the box."""
         self.run_method("edit", message_id, text)
+
+
+def _is_id(said: object) -> bool:
+    return isinstance(said, str) and _ID.fullmatch(said) is not None

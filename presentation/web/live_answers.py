@@ -25,7 +25,12 @@ class LiveAnswer:
     """What there is of one answer, and who watches it."""
 
     def __init__(
-        self, conversation_id: str, question: str | None, after: str | None, asked_at: float
+        self,
+        conversation_id: str,
+        question: str | None,
+        after: str | None,
+        asked_at: float,
+        question_id: str | None = None,
     ) -> None:
         self.conversation_id = conversation_id
         self.question = question
@@ -33,6 +38,10 @@ class LiveAnswer:
         self.after = after
         """The message that the question, or for a retry the answer, follows."""
         self.asked_at = asked_at
+        self.question_id = question_id
+        """Of a new question, where the page that asks gave it one."""
+        self.kept = False
+        """Whether its question is in the database; it begins later, when it is known from what notes it is written."""
         self.begun: AnswerBegun | None = None
         self.text = ""
         self.thinking = ""
@@ -58,7 +67,7 @@ class LiveAnswer:
         """Its text is rendered when it is shown, not at every token."""
         match event:
             case AnswerBegun():
-                self.begun = event
+                self.begun, self.kept = event, True
                 self.markdown = GrowingMarkdown(sources_of(event))
             case TextDelta(text=text):
                 self.state = None
@@ -95,14 +104,19 @@ class LiveAnswers:
         running = self._running.get(conversation_id)
         return running[0] if running is not None else None
 
-    def send(self, chat: ChatController, text: str) -> LiveAnswer:
+    def of_question(self, question_id: str) -> LiveAnswer | None:
+        """The answer that is being written to it."""
+        answers = (answer for answer, _, _ in self._running.values())
+        return next((answer for answer in answers if answer.question_id == question_id), None)
+
+    def send(self, chat: ChatController, text: str, question_id: str | None = None) -> LiveAnswer:
         """Asks at the end of what `chat` shows. Raises `InvalidRequest` while another answer is on its way."""
         if not text.strip():
             raise InvalidRequest("The question is empty. Write something.")
         own = chat.twin()
-        return self._begin(
-            own, LiveAnswer(_id(own), text, own.conversation.leaf_id, self._now()), own.send(text)
-        )
+        answer = LiveAnswer(_id(own), text, own.conversation.leaf_id, self._now(), question_id)
+        events = own.send(text, question_id=question_id, kept=lambda: self._kept(answer))
+        return self._begin(own, answer, events)
 
     def retry(self, chat: ChatController, message_id: str) -> LiveAnswer:
         """Another answer beside that one. Raises `MessageNotFound`, and what `send` raises."""
@@ -111,11 +125,15 @@ class LiveAnswers:
         question_id = message.parent_id if message.role == "assistant" else message.id
         return self._begin(own, LiveAnswer(_id(own), None, question_id, self._now()), own.retry(message_id))
 
-    def edit(self, chat: ChatController, message_id: str, text: str) -> LiveAnswer:
+    def edit(
+        self, chat: ChatController, message_id: str, text: str, question_id: str | None = None
+    ) -> LiveAnswer:
         """That question put differently. Raises `MessageNotFound`, and what `send` raises."""
         own = chat.twin()
         before = own.message(message_id).parent_id
-        return self._begin(own, LiveAnswer(_id(own), text, before, self._now()), own.edit(text, message_id))
+        answer = LiveAnswer(_id(own), text, before, self._now(), question_id)
+        events = own.edit(text, message_id, question_id=question_id, kept=lambda: self._kept(answer))
+        return self._begin(own, answer, events)
 
     def stop(self, conversation_id: str) -> None:
         """At the next token; what there is of it is kept. Harmless when there is none."""
@@ -133,6 +151,11 @@ class LiveAnswers:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- inside
+
+    def _kept(self, answer: LiveAnswer) -> None:
+        answer.kept = True
+        answer.show()
+        self._changes.tell("conversations")
 
     def _begin(
         self, chat: ChatController, answer: LiveAnswer, events: AsyncGenerator[AnswerEvent, None]

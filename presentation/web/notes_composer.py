@@ -8,7 +8,7 @@ from nicegui import ui
 from domain.entities.conversation import ChatMessage, Draft
 from domain.entities.llm import LlmTaskKind
 from domain.errors import ConversationNotFound, InvalidRequest
-from presentation.web.asking import ask
+from presentation.web.asking import ask, recall
 from presentation.web.chat_thread import Thread, ThreadActions, ends_at, written_outside
 from presentation.web.composer import Composer
 from presentation.web.glance import glance
@@ -63,6 +63,9 @@ class ComposerPanel:
         self._spoken = plain("").classes("u-hidden").props("role=status aria-live=polite")
         self._composer = Composer(f"note/{self._note_id}", "Ask about this note")
         self._composer.on_send(self._send)
+        self._composer.on_unsure(
+            lambda question_id: recall(self._site, self._chat, self._composer, question_id)
+        )
         self._composer.on_typing(self._typing)
         self._composer.on_stop(lambda: self._site.answers.stop(self._chat.conversation.id))
         self._timer = ui.timer(LOOK_S, self._look, active=False)
@@ -92,7 +95,7 @@ class ComposerPanel:
 
     async def _read(self) -> None:
         live = self._site.answers.of(self._chat.conversation.id)
-        if self._chat.path or (live is not None and live.begun is not None):
+        if self._chat.kept or (live is not None and live.kept):
             try:
                 await self._outside.noted()
                 await self._chat.open(self._chat.conversation.id)

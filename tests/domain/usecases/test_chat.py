@@ -56,6 +56,25 @@ def test_question_and_answer_are_kept_from_the_first_moment_on() -> None:
     asyncio.run(scenario())
 
 
+def test_that_the_question_is_kept_is_told_before_anything_else_happens() -> None:
+    world = World(answer("Yes."))
+
+    async def scenario() -> None:
+        told: list[list[str]] = []
+        asking = world.asking("Hello?", question_id="q1")
+        events = world.answer(
+            asking, lambda: told.append([message.id for message in world.conversations.written])
+        ).events()
+        assert told == []
+        async with aclosing(events):
+            assert isinstance(await anext(events), AnswerBegun)
+            assert told == [["q1"]]  # no answer yet, not even a blank one
+            assert (await world.path())[0].id == "q1"
+            assert await world.use_cases.show.of_message("q1") == world.conversation.id
+
+    asyncio.run(scenario())
+
+
 def test_the_answer_is_written_down_now_and_then_while_it_comes() -> None:
     world = World(answer(*(f"w{at} " for at in range(50))))
     world.identities.step /= 10
@@ -405,7 +424,10 @@ def test_an_answer_that_goes_in_circles_is_ended_and_says_so() -> None:
         ("[1]", True),
         (" [1], [2].\n", True),
         ("[1, 2]", True),
+        ("**[1]**", True),
         ("See [1].", False),
+        ("✅ [1]", False),
+        ("√ ≤ ∞ [1]", False),
         ("[7]", False),
         ("", False),
     ],

@@ -271,3 +271,23 @@ def test_title_and_model_of_a_new_and_of_an_old_conversation() -> None:
     asyncio.run(scenario())
     assert [request.model for request in coordinator.requests] == ["other", "tiny"]
     assert [shown.message.model for shown in chat.path] == [None, "other", None, "tiny"]
+
+
+def test_only_the_end_of_a_shortened_path_goes_on() -> None:
+    chat = open_chat(ScriptedCoordinator(answer("One."), answer("Two.")))
+    asyncio.run(collect(chat, "first"))
+    asyncio.run(collect(chat, "second"))
+    assert [shown.goes_on for shown in chat.path] == [False] * 4
+    asyncio.run(chat.branch(chat.path[1].message.id))
+    assert [shown.goes_on for shown in chat.path] == [False, True]
+    asyncio.run(chat.show_sibling(chat.path[1].message.id))
+    assert [shown.goes_on for shown in chat.path] == [False] * 4
+
+
+def test_where_a_message_is_can_be_asked() -> None:
+    chat = open_chat(ScriptedCoordinator(answer("One.")))
+    assert not chat.kept
+    asyncio.run(collect(chat, "first"))
+    assert chat.kept
+    assert asyncio.run(chat.conversation_of(chat.path[0].message.id)) == chat.conversation.id
+    assert asyncio.run(chat.conversation_of("nothing")) is None

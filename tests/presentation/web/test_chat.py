@@ -1,5 +1,6 @@
 """The chat in a browser, over an engine that says what it is told."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -402,7 +403,9 @@ def test_what_is_typed_while_a_question_is_sent_stays(desk: Desk) -> None:
     expect(box).to_have_value("")
     box.press_sequentially("and the next")
     # What the server has not taken yet would come back after a reload, too.
-    assert page.evaluate("localStorage.getItem('uniun-draft:new')") == "Say: First.\nand the next"
+    assert page.evaluate("localStorage.getItem('uniun-draft:new')") == "and the next"
+    sent = page.evaluate("Object.entries(localStorage).find(([key]) => key.startsWith('uniun-sent:'))[1]")
+    assert json.loads(sent) == {"key": "new", "text": "Say: First.", "editing": None}
     page.evaluate("window.on()")
     expect(page.locator(".u-answer .u-prose")).to_have_text("First.")
     expect(box).to_have_value("and the next")

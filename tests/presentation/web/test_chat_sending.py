@@ -1,0 +1,236 @@
+"""What becomes of a question between the field and the database, on lines that break and beside other tabs."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from dependency_injector.containers import DeclarativeContainer
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from domain.entities.conversation import ChatMessage, Conversation
+from tests.presentation.web.conftest import Desk, Server, Start, desk_before
+from tests.presentation.web.crowd import CROWD, GONE
+
+ASKED = "0123456789abcdef" * 2
+NEVER_ASKED = "f" * 32
+LONG = "Say: " + " ".join(map(str, range(250)))
+SWALLOW = """() => {
+  const emit = window.socket.emit.bind(window.socket);
+  window.swallowed = 0;
+  window.socket.emit = (...told) => { window.swallowed += 1; };
+  window.cut = () => { window.socket.emit = emit; window.socket.io.engine.close(); };
+}"""
+"""A line that is dead already and does not know it; `cut` ends it, and another one is made."""
+DEAF = """() => {
+  const emit = window.socket.emit.bind(window.socket);
+  window.swallowed = 0;
+  window.socket.emit = (...told) => { window.swallowed += 1; };
+  window.hear = () => { window.socket.emit = emit; };
+}"""
+TWICE = """() => {
+  const emit = window.socket.emit.bind(window.socket);
+  window.socket.emit = (...told) => { emit(...told); emit(...told); };
+}"""
+
+
+async def talks(container: DeclarativeContainer) -> None:
+    conversations = container.conversation_repository()
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    for name, model in (("asked", None), ("gone", "gone"), ("branched", None)):
+        await conversations.create(
+            Conversation(id=name, title=name, model=model, created_at=at, changed_at=at)
+        )
+        before = None
+        for number, text in enumerate(("First?", "One.", "Second?", "Two.")):
+            message_id = ASKED if name == "asked" and number == 2 else f"{name}{number}"
+            await conversations.put_message(
+                ChatMessage(
+                    id=message_id,
+                    conversation_id=name,
+                    parent_id=before,
+                    role="assistant" if number % 2 else "user",
+                    content=text,
+                    created_at=at,
+                )
+            )
+            before = message_id
+
+
+@pytest.fixture(scope="module")
+def server(start: Start) -> Server:
+    return start(seed=talks)
+
+
+@pytest.fixture(scope="module")
+def crawl(start: Start) -> Server:
+    """Two tokens a second, and two jobs may wait at all."""
+    return start(tokens_per_s=2, scheduler__max_queued=2)
+
+
+@pytest.fixture
+def crawl_desk(browser: Browser, crawl: Server) -> Iterator[Desk]:
+    yield from desk_before(browser, crawl)
+
+
+def field(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Message")
+
+
+def ask(page: Page, text: str) -> None:
+    field(page).fill(text)
+    field(page).press("Enter")
+
+
+def kept_here(page: Page) -> list[str]:
+    """What the browser would offer after a reload."""
+    kept = page.evaluate("Object.entries(localStorage).filter(([key]) => key.startsWith('uniun-'))")
+    return [key for key, value in kept if "uniun-draft" in key or "uniun-sent" in key]
+
+
+def test_a_question_that_a_dead_line_swallowed_is_asked_once_on_the_next(desk: Desk) -> None:
+    page = desk.open("/")
+    page.evaluate(SWALLOW)
+    ask(page, "Say: Not lost.")
+    page.wait_for_function("window.swallowed > 0")
+    expect(field(page)).to_have_value("")
+    ask(page, "Typed since")
+    expect(page.get_by_role("alert")).to_have_text(
+        "Your last question is still on its way. Send this when it is there."
+    )
+    page.evaluate("window.cut()")
+    expect(page.locator(".u-answer .u-prose")).to_have_text("Not lost.")
+    expect(page.locator(".u-bubble")).to_have_count(1)
+    page.wait_for_url("**/c/*")
+    expect(field(page)).to_have_value("Typed since")
+    page.reload()
+    expect(page.locator(".u-bubble")).to_have_text(["Say: Not lost."])
+    expect(field(page)).to_have_value("Typed since")
+    desk.complaints.clear()
+
+
+def test_a_question_that_is_told_twice_is_asked_once(desk: Desk) -> None:
+    page = desk.open("/")
+    page.evaluate(TWICE)
+    ask(page, "Say: Once only.")
+    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+    ask(page, "Say: And then.")
+    expect(page.locator(".u-answer .u-prose")).to_have_text(["Once only.", "And then."])
+    page.reload()
+    expect(page.locator(".u-bubble")).to_have_text(["Say: Once only.", "Say: And then."])
+    expect(page.get_by_role("link", name="Say: Once only.")).to_have_count(1)
+
+
+def test_a_question_that_the_server_never_speaks_of_comes_back(desk: Desk) -> None:
+    page = desk.open("/")
+    page.clock.install()
+    page.evaluate(DEAF)
+    ask(page, "Say: Back again.")
+    page.wait_for_function("window.swallowed > 0")
+    page.clock.run_for(60_000)
+    expect(field(page)).to_have_value("Say: Back again.")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not say whether it has your question.")
+    page.evaluate("window.hear()")
+    field(page).press("Enter")
+    page.clock.run_for(1000)
+    expect(page.locator(".u-bubble")).to_have_text(["Say: Back again."])
+    expect(field(page)).to_have_value("")
+
+
+def sent_earlier(page: Page, question_id: str, text: str) -> None:
+    said = json.dumps({"key": "new", "text": text, "editing": None})
+    page.evaluate("([key, value]) => localStorage.setItem(key, value)", [f"uniun-sent:{question_id}", said])
+    page.reload()
+
+
+def test_after_a_reload_a_question_that_came_is_shown_and_not_offered_again(page: Page) -> None:
+    sent_earlier(page, ASKED, "Second?")
+    page.wait_for_url("**/c/asked")
+    expect(page.locator(".u-bubble")).to_have_text(["First?", "Second?"])
+    expect(field(page)).to_have_value("")
+    assert kept_here(page) == []
+
+
+def test_after_a_reload_a_question_that_did_not_come_is_back(page: Page) -> None:
+    sent_earlier(page, NEVER_ASKED, "Say: Nobody heard it.")
+    expect(field(page)).to_have_value("Say: Nobody heard it.")
+    field(page).press("Enter")
+    expect(page.locator(".u-answer .u-prose")).to_have_text("Nobody heard it.")
+    page.wait_for_url("**/c/*")
+    page.reload()
+    expect(page.locator(".u-bubble")).to_have_count(1)
+    assert kept_here(page) == []
+
+
+def test_a_first_question_that_fails_stands_in_its_conversation_and_not_in_the_field(
+    crawl_desk: Desk,
+) -> None:
+    crowd = crawl_desk.open("/models")
+    crowd.evaluate(CROWD, ["tiny", "crowd", 3])
+    page = crawl_desk.open("/")
+    ask(page, "Say: Failed.")
+    expect(page.locator(".u-ending.u-banner")).to_contain_text("The answer failed.")
+    expect(page.locator(".u-bubble")).to_have_text("Say: Failed.")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Say: Failed.")
+    page.wait_for_url("**/c/*")
+    expect(field(page)).to_have_value("")
+    page.wait_for_function("!Object.keys(localStorage).some((key) => key.startsWith('uniun-sent'))")
+    crowd.evaluate(GONE)
+    crawl_desk.complaints.clear()
+
+
+def test_the_failure_for_want_of_a_model_leads_to_the_models(desk: Desk) -> None:
+    page = desk.open("/c/gone")
+    ask(page, "Third?")
+    banner = page.locator(".u-ending.u-banner")
+    expect(banner.get_by_role("link", name="Open the models page")).to_have_attribute("href", "/models")
+    expect(banner.get_by_role("link")).to_have_count(1)
+    expect(field(page)).to_have_value("")
+
+
+def test_a_question_that_is_too_long_is_refused_and_stays(page: Page) -> None:
+    text = "long " * 20_001
+    ask(page, text)
+    expect(page.get_by_role("alert")).to_contain_text(
+        "This has 100,005 characters, and a question may have 100,000."
+    )
+    expect(field(page)).to_have_value(text)
+    expect(page.locator(".u-bubble")).to_have_count(0)
+
+
+def test_what_another_tab_keeps_survives_that_this_ones_question_is_taken(crawl_desk: Desk) -> None:
+    first = crawl_desk.open("/")
+    ask(first, "Say: Here.")
+    expect(first.get_by_role("button", name="Answer again")).to_be_visible()
+    first.wait_for_url("**/c/*")
+    second = crawl_desk.open("/c/" + first.url.rpartition("/c/")[2])
+    field(first).fill(LONG)
+    field(second).fill("From the other tab")
+    field(first).press("Enter")
+    expect(first.locator(".u-answer").last).to_contain_text("1 2")
+    first.wait_for_function("!Object.keys(localStorage).some((key) => key.startsWith('uniun-sent'))")
+    second.reload()
+    expect(field(second)).to_have_value("From the other tab")
+    first.get_by_role("button", name="Stop the answer").click()
+    expect(first.locator(".u-ending")).to_contain_text("Stopped")
+
+
+def test_where_the_rest_is_hidden_it_says_so_and_can_be_shown(desk: Desk) -> None:
+    page = desk.open("/c/branched")
+    goes_on = page.get_by_text("The conversation goes on after this.")
+    expect(goes_on).to_be_hidden()
+    page.get_by_role("article", name="Shiv").first.get_by_role("button", name="Go on from here").click()
+    expect(page.locator(".u-answer")).to_have_count(1)
+    expect(goes_on).to_be_visible()
+    page.locator(".u-composer").get_by_role("button", name="Cancel").click()
+    expect(page.locator(".u-answer")).to_have_count(2)
+    expect(goes_on).to_be_hidden()
+    expect(page.get_by_text("What you write next begins a new branch here.")).to_have_count(0)
+
+    page.get_by_role("article", name="Shiv").first.get_by_role("button", name="Go on from here").click()
+    expect(page.locator(".u-answer")).to_have_count(1)
+    page.reload()
+    expect(goes_on).to_be_visible()
+    page.get_by_role("button", name="Show the rest").click()
+    expect(page.locator(".u-answer")).to_have_count(2)
+    expect(goes_on).to_be_hidden()
