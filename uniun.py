@@ -274,7 +274,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             list_manases,
             providers.Factory(manases.CreateManasUseCase, manas_repository),
             providers.Factory(manases.DeleteManasUseCase, manas_repository),
-            providers.Factory(manases.ChangeManasUseCase, manas_repository, note_repository),
+            providers.Factory(manases.ChangeManasUseCase, manas_repository, note_repository, note_changes),
             find_note,
             providers.Factory(manases.RenameManasUseCase, manas_repository),
         )

@@ -15,6 +15,8 @@ LOOK_S = 15.0
 """So often the queue is looked at without being told: other processes save notes too."""
 PAUSE_S, LONGEST_PAUSE_S = 2.0, 60.0
 BATCH = 64
+OLD_TURN = 4
+"""Every so manieth look takes what waits longest, so that nothing waits for ever while other notes are changed."""
 CLAIMED = 8
 """Of a batch at a time. Who waits for every vector makes those again that another process is at."""
 
@@ -41,6 +43,7 @@ class EmbeddingWorker:
         self._rest = rest
         self._bell = asyncio.Event()
         self._stored = 0
+        self._looks = 0
         self.error: str | None = None
         """Why it pauses; none while it works."""
 
@@ -89,7 +92,9 @@ class EmbeddingWorker:
         while True:
             if rest is not None:
                 await rest.over()
-            batch = await self._vectors.waiting(BATCH)
+            self._looks += 1
+            oldest = self._looks % OLD_TURN == 0
+            batch = await self._vectors.waiting(CLAIMED if oldest else BATCH, oldest=oldest)
             if not batch:
                 return self._stored > before
             for first in range(0, len(batch), CLAIMED):

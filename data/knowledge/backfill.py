@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from data.clock import Clock
 from domain.errors import DatabaseError, JobCancelled, UniunError
 from domain.repositories.knowledge import KnowledgeRepository
-from domain.usecases.knowledge import Reading
+from domain.usecases.knowledge import OLD_TURN, Reading
 
 IN_FLIGHT = 2
 """One runs and one waits, so that the device never idles between two notes."""
@@ -51,6 +51,8 @@ class Backfill:
         """When the last ones were read, without a break between them."""
         self._woken = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[Reading]] = {}
+        self._turns = 0
+        """Notes that were begun."""
         self._not_before = 0.0
         self._pause_s = FIRST_PAUSE_S
         self.hindrance: str | None = None
@@ -97,16 +99,22 @@ class Backfill:
         if left > 0:
             return left
         try:
-            pending = await self._knowledge.pending(2 * self._in_flight)
+            while len(self._tasks) < self._in_flight and (note_id := await self._next()) is not None:
+                self._tasks[note_id] = asyncio.ensure_future(self._extract(note_id))
+                self._turns += 1
         except UniunError as error:
             self._back_off(error)
             return self._not_before - self._clock.monotonic()
+        return LOOK_PERIOD_S
+
+    async def _next(self) -> str | None:
+        """A note that is not begun yet."""
+        pending = await self._knowledge.pending(
+            2 * self._in_flight, oldest=self._turns % OLD_TURN == OLD_TURN - 1
+        )
         if not pending:
             self._finished.clear()
-        for one in pending:
-            if len(self._tasks) < self._in_flight and one.note_id not in self._tasks:
-                self._tasks[one.note_id] = asyncio.ensure_future(self._extract(one.note_id))
-        return LOOK_PERIOD_S
+        return next((one.note_id for one in pending if one.note_id not in self._tasks), None)
 
     async def _until_something_happens(self, wait_s: float) -> None:
         woken = asyncio.ensure_future(self._woken.wait())

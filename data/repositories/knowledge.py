@@ -23,8 +23,9 @@ class SqlKnowledgeRepository:
         self._database = database
         self._claims = claims
 
-    async def pending(self, limit: int) -> tuple[PendingExtraction, ...]:
+    async def pending(self, limit: int, *, oldest: bool = False) -> tuple[PendingExtraction, ...]:
         others: list[ColumnElement[bool]] = []
+        queued_at = col(PendingExtractionRow.queued_at)
         if self._claims is not None:
             await self._claims.forget_dead()
             others.append(~self._claims.held_elsewhere("read", table(PendingExtractionRow).c.note_id))
@@ -34,7 +35,7 @@ class SqlKnowledgeRepository:
                 select(PendingExtractionRow)
                 .join(NoteRow, col(NoteRow.id) == col(PendingExtractionRow.note_id))
                 .where(PendingExtractionRow.state == "waiting", *others)
-                .order_by(col(PendingExtractionRow.queued_at).desc(), col(NoteRow.number))
+                .order_by(queued_at if oldest else queued_at.desc(), col(NoteRow.number))
                 .limit(limit)
             )
             return tuple(map(_pending, rows))

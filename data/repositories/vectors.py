@@ -36,8 +36,11 @@ class SqlVectorRepository:
         self._claims = claims
         self._made: VectorIndex | None = None
 
-    async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[tuple[str, str, str], ...]:
+    async def waiting(
+        self, limit: int, *, others_too: bool = False, oldest: bool = False
+    ) -> tuple[tuple[str, str, str], ...]:
         others: list[ColumnElement[bool]] = []
+        queued_at = col(PendingVectorRow.queued_at)
         if self._claims is not None and not others_too:
             await self._claims.forget_dead()
             others.append(~self._claims.held_elsewhere("embed", table(PendingVectorRow).c.note_id))
@@ -52,7 +55,7 @@ class SqlVectorRepository:
                 )
                 .join(PendingVectorRow, col(PendingVectorRow.note_id) == col(NoteRow.id))
                 .where(*others)
-                .order_by(col(PendingVectorRow.queued_at).desc(), col(NoteRow.number))
+                .order_by(queued_at if oldest else queued_at.desc(), col(NoteRow.number))
                 .limit(limit)
             )
             return tuple(

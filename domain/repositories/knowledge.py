@@ -9,8 +9,8 @@ from domain.entities.knowledge import Concept, Extraction, Neighbourhood, Pendin
 class KnowledgeRepository(Protocol):
     """Every method is one transaction."""
 
-    async def pending(self, limit: int) -> tuple[PendingExtraction, ...]:
-        """Waiting notes, the last changed first; failed ones are not among them, nor those that another process reads."""
+    async def pending(self, limit: int, *, oldest: bool = False) -> tuple[PendingExtraction, ...]:
+        """Waiting notes, the last changed first, or `oldest` that one which waits longest; failed ones are not among them, nor those that another process reads."""
         ...
 
     async def pending_counts(self) -> dict[str, int]:

@@ -7,8 +7,10 @@ from typing import Protocol
 class VectorRepository(Protocol):
     """One vector per note, in the database, and nearest-neighbour search over all of them."""
 
-    async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[tuple[str, str, str], ...]:
-        """(note id, content hash, text to embed) of notes whose vector is missing or of older content, newest first;
+    async def waiting(
+        self, limit: int, *, others_too: bool = False, oldest: bool = False
+    ) -> tuple[tuple[str, str, str], ...]:
+        """(note id, content hash, text to embed) of notes whose vector is missing or of older content, newest or `oldest` first;
         those that another process embeds are among them only if asked for."""
         ...
 

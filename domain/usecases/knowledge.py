@@ -37,6 +37,8 @@ LONGEST_NOTE_TOKENS = 6_000
 """A larger context is not filled: reading more would cost minutes, and a list of twelve concepts gains little by it."""
 
 _LOOK_AHEAD = 20
+OLD_TURN = 4
+"""Every so manieth note is the one that waits longest, so that none waits for ever while others are changed."""
 
 Reading = Literal["read", "not_pending", "being_read", "taken", "changed", "refused", "gone"]
 """What became of a note. `taken`: another process reads it, or has just read it. `changed`: it changed while it was read,
@@ -186,7 +188,7 @@ class ReadingProgress(Entity):
 
 
 class ReadPendingNotesUseCase:
-    """Works the list off, one note after another, the last changed first."""
+    """Works the list off, one note after another: the last changed first, and in every fourth turn the oldest."""
 
     def __init__(
         self, extract: ExtractKnowledgeUseCase, knowledge: KnowledgeRepository, notes: NoteRepository
@@ -202,9 +204,10 @@ class ReadPendingNotesUseCase:
 
         Raises what `ExtractKnowledgeUseCase` raises.
         """
-        done = 0
-        while (step := await self._next(on_event)) is not None:
+        done = turns = 0
+        while (step := await self._next(on_event, oldest=turns % OLD_TURN == OLD_TURN - 1)) is not None:
             note_id, outcome = step
+            turns += 1
             done += outcome == "read"
             counts = await self._knowledge.pending_counts()
             found = await self._notes.many([note_id])
@@ -217,9 +220,11 @@ class ReadPendingNotesUseCase:
                 failed=counts.get("failed", 0),
             )
 
-    async def _next(self, on_event: Callable[[GenerationEvent], None]) -> tuple[str, Reading] | None:
-        """Reads the newest note that is not being read already, by whatever process; none when there is no such note."""
-        for pending in await self._knowledge.pending(_LOOK_AHEAD):
+    async def _next(
+        self, on_event: Callable[[GenerationEvent], None], *, oldest: bool
+    ) -> tuple[str, Reading] | None:
+        """Reads the first note that is not being read already, by whatever process; none when there is no such note."""
+        for pending in await self._knowledge.pending(_LOOK_AHEAD, oldest=oldest):
             outcome = await self._extract(pending.note_id, on_event=on_event)
             if outcome not in ("being_read", "taken", "gone", "not_pending"):
                 return pending.note_id, outcome

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from domain.entities.note import Manas, clean_title, normal_tag
 from domain.errors import InvalidRequest, NotFound
+from domain.repositories.note_changes import NoteChanges
 from domain.repositories.notes import ManasRepository, NoteRepository
 
 _PAGE = 500
@@ -70,9 +71,10 @@ class DeleteManasUseCase:
 class ChangeManasUseCase:
     """Puts notes into a Manas and takes them out."""
 
-    def __init__(self, manases: ManasRepository, notes: NoteRepository) -> None:
+    def __init__(self, manases: ManasRepository, notes: NoteRepository, changes: NoteChanges) -> None:
         self._manases = manases
         self._notes = notes
+        self._changes = changes
 
     async def add(
         self,
@@ -84,7 +86,9 @@ class ChangeManasUseCase:
     ) -> Manas:
         """Notes by id, by tag, by a search for words, or all of these. Raises `ManasNotFound`, `NotFound`."""
         manas = await self._manases.get(reference)
-        await self._manases.add(manas.id, await self._chosen(note_ids, tag, query))
+        chosen = await self._chosen(note_ids, tag, query)
+        await self._manases.add(manas.id, chosen)
+        self._changes.announce(chosen)
         return await self._manases.get(manas.id)
 
     async def remove(

@@ -94,7 +94,7 @@ class MemoryFaces:
                 ListManasesUseCase(self.library.manases),
                 CreateManasUseCase(self.library.manases),
                 DeleteManasUseCase(self.library.manases),
-                ChangeManasUseCase(self.library.manases, self.library.notes),
+                ChangeManasUseCase(self.library.manases, self.library.notes, self._changes),
                 FindNoteUseCase(self.library.notes),
                 RenameManasUseCase(self.library.manases),
             ),

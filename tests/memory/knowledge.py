@@ -28,10 +28,11 @@ class MemoryKnowledge:
         """By note id and content hash."""
         self._said: dict[str, Extraction] = {}
 
-    async def pending(self, limit: int) -> tuple[PendingExtraction, ...]:
+    async def pending(self, limit: int, *, oldest: bool = False) -> tuple[PendingExtraction, ...]:
         notes = self._notes.notes
         waiting = [one for one in self._list() if one.state == "waiting" and one.note_id in notes]
-        return tuple(sorted(waiting, key=lambda one: notes[one.note_id].changed_at, reverse=True)[:limit])
+        order = sorted(waiting, key=lambda one: notes[one.note_id].changed_at, reverse=not oldest)
+        return tuple(order[:limit])
 
     async def pending_counts(self) -> dict[str, int]:
         states = [one.state for one in self._list()]

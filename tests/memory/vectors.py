@@ -11,10 +11,14 @@ class MemoryVectors:
         self._notes = notes
         self.stored: dict[str, tuple[str, tuple[float, ...]]] = {}
 
-    async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[tuple[str, str, str], ...]:
+    async def waiting(
+        self, limit: int, *, others_too: bool = False, oldest: bool = False
+    ) -> tuple[tuple[str, str, str], ...]:
         return tuple(
             (note.id, note.content_hash, f"{note.title}\n{note.text}")
-            for note in sorted(self._notes.notes.values(), key=lambda note: note.changed_at, reverse=True)
+            for note in sorted(
+                self._notes.notes.values(), key=lambda note: note.changed_at, reverse=not oldest
+            )
             if self.stored.get(note.id, ("", ()))[0] != note.content_hash
         )[:limit]
 

@@ -53,8 +53,10 @@ class WatchedVectors(SqlVectorRepository):
         super().__init__(database)
         self.idle = asyncio.Event()
 
-    async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[Waiting, ...]:
-        found = await super().waiting(limit, others_too=others_too)
+    async def waiting(
+        self, limit: int, *, others_too: bool = False, oldest: bool = False
+    ) -> tuple[Waiting, ...]:
+        found = await super().waiting(limit, others_too=others_too, oldest=oldest)
         if not found:
             self.idle.set()
         return found
@@ -194,10 +196,12 @@ class ToldVectors(MemoryVectors):
         self.worker: EmbeddingWorker | None = None
         self.errors: list[str | None] = []
 
-    async def waiting(self, limit: int, *, others_too: bool = False) -> tuple[Waiting, ...]:
+    async def waiting(
+        self, limit: int, *, others_too: bool = False, oldest: bool = False
+    ) -> tuple[Waiting, ...]:
         if self.worker is not None:
             self.errors.append(self.worker.error)
-        found = await super().waiting(limit, others_too=others_too)
+        found = await super().waiting(limit, others_too=others_too, oldest=oldest)
         if not found:
             self.idle.set()
         return found
@@ -256,5 +260,33 @@ def test_few_notes_are_claimed_at_a_time() -> None:
         embedder = ClaimedEmbedder(claims)
         await EmbeddingWorker(library.vectors, nullcontext(embedder), claims).work_off()
         assert embedder.held == {CLAIMED, 1}
+
+    asyncio.run(work())
+
+
+class FloodedEmbedder(WordEmbedder):
+    """While a note is embedded another one is written."""
+
+    def __init__(self, library: MemoryLibrary) -> None:
+        super().__init__()
+        self.library = library
+        self.texts: list[str] = []
+
+    async def embed(self, text: str) -> Sequence[float]:
+        self.texts.append(text)
+        if len(self.texts) < 6 * BATCH:
+            name = f"new {len(self.texts)}"
+            await self.library.write(name, name, "text", embedded=False)
+        return await super().embed(text)
+
+
+def test_a_note_does_not_wait_for_ever_while_others_are_written() -> None:
+    async def work() -> None:
+        library = MemoryLibrary()
+        for number in range(BATCH + 1):
+            await library.write(f"{number}", f"N {number}", "text", embedded=False)
+        embedder = FloodedEmbedder(library)
+        await EmbeddingWorker(library.vectors, nullcontext(embedder), MemoryClaims()).work_off()
+        assert embedder.texts.index("N 0\ntext") == 3 * BATCH
 
     asyncio.run(work())

@@ -73,7 +73,7 @@ def test_two_at_a_time_until_nothing_is_left() -> None:
         assert await reader.library.knowledge.pending(9) == ()
 
     reader = play(scenario)
-    assert reader.begun == [("e", 0), ("d", 0), ("c", 10), ("b", 10), ("a", 20)]
+    assert reader.begun == [("e", 0), ("d", 0), ("c", 10), ("a", 10), ("b", 20)], "every fourth is the oldest"
     assert reader.most == 2
 
 
@@ -85,7 +85,20 @@ def test_what_was_just_written_is_read_before_a_backlog() -> None:
         backfill.wake()
         await asyncio.sleep(6)
 
-    assert [note_id for note_id, _ in play(scenario).begun] == ["f", "e", "new", "d"]
+    assert [note_id for note_id, _ in play(scenario).begun] == ["f", "e", "new", "a"]
+
+
+def test_a_note_does_not_wait_for_ever_while_others_are_changed() -> None:
+    async def scenario(backfill: Backfill, reader: Reader) -> None:
+        await write(reader, *"abcd")
+        for number in range(40):
+            await write(reader, f"new {number}")
+            backfill.wake()
+            await asyncio.sleep(4)
+
+    begun = [note_id for note_id, _ in play(scenario).begun]
+    assert (begun[3], begun[7]) == ("a", "b")
+    assert all(note_id.startswith("new") for note_id in (begun[0], begun[2], *begun[4:7]))
 
 
 def test_a_change_wakes_it_and_what_other_processes_write_is_found() -> None:
@@ -127,10 +140,10 @@ def test_a_busy_database_is_waited_for() -> None:
         real = reader.library.knowledge.pending
         failures = iter([True, True])
 
-        async def pending(limit: int) -> object:
+        async def pending(limit: int, *, oldest: bool) -> object:
             if next(failures, False):
                 raise DatabaseError("It is locked.")
-            return await real(limit)
+            return await real(limit, oldest=oldest)
 
         reader.library.knowledge.pending = pending  # type: ignore[method-assign,assignment]
         await write(reader, "a")
@@ -144,10 +157,10 @@ def test_after_an_hour_without_the_database_reading_goes_on_within_a_minute() ->
     async def scenario(backfill: Backfill, reader: Reader) -> None:
         real = reader.library.knowledge.pending
 
-        async def pending(limit: int) -> object:
+        async def pending(limit: int, *, oldest: bool) -> object:
             if reader.clock.seconds < 3700:
                 raise DatabaseError("It cannot be reached.")
-            return await real(limit)
+            return await real(limit, oldest=oldest)
 
         await write(reader, "a")
         reader.library.knowledge.pending = pending  # type: ignore[method-assign,assignment]

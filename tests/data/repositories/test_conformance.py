@@ -284,6 +284,7 @@ def test_vectors_wait_are_stored_and_found(run: Run) -> None:
         await stores.notes.save([two, one])
         assert await vectors.waiting(1) == (("b", two.content_hash, "b\ntext"),)
         assert [waiting[0] for waiting in await vectors.waiting(9)] == ["b", "a"]
+        assert [waiting[0] for waiting in await vectors.waiting(1, oldest=True)] == ["a"]
         assert await vectors.waiting_count() == 2
         assert await vectors.store("a", one.content_hash, [2.0, 0.0])
         assert await vectors.store("b", two.content_hash, [1.0, 1.0])
@@ -346,6 +347,7 @@ def test_pending_notes_are_read_or_given_up(run: Run) -> None:
         # Also where the older one comes later, as from an import.
         await stores.notes.save([note("old", source="imported", origin="/old.md", changed_at=at(0))])
         assert [pending.note_id for pending in await knowledge.pending(9)] == ["b", "a", "old"]
+        assert [pending.note_id for pending in await knowledge.pending(2, oldest=True)] == ["old", "a"]
         await stores.notes.delete("old")
         for attempt in (1, 2):
             await knowledge.fail("a", one.content_hash, f"error {attempt}", give_up_after=2)

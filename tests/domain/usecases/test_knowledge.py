@@ -487,6 +487,18 @@ def test_the_list_is_worked_off_with_progress_and_may_be_left() -> None:
     asyncio.run(scenario())
 
 
+def test_every_fourth_note_of_the_list_is_the_oldest() -> None:
+    world = World(said())
+
+    async def scenario() -> None:
+        for at in range(6):
+            await world.write(f"n{at}", f"Text {at}.")
+        steps = [step.note_id async for step in world.read_pending()]
+        assert steps == ["n5", "n4", "n3", "n0", "n2", "n1"]
+
+    asyncio.run(scenario())
+
+
 class SeenCoordinator(ScriptedCoordinator):
     """Shows a snapshot."""
 

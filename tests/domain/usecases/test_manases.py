@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from data.note_changes import LocalNoteChanges
 from domain.errors import InvalidRequest, ManasNotFound, NotFound
 from domain.usecases.manases import (
     ChangeManasUseCase,
@@ -20,13 +21,18 @@ def test_notes_come_and_go() -> None:
             await library.write(f"n{number}", f"Title {number}", "sun" if number else "moon")
         tagged = await library.notes.get("n2")
         await library.notes.save([tagged.model_copy(update={"tags": ("sky/day",)})])
-        change = ChangeManasUseCase(library.manases, library.notes)
+        announced: list[str] = []
+        changes = LocalNoteChanges()
+        changes.listen(announced.extend)
+        change = ChangeManasUseCase(library.manases, library.notes, changes)
         manas = await CreateManasUseCase(library.manases)("  Sky\nand more ")
         assert manas.name == "Sky and more"
         assert (await change.add("Sky and more", note_ids=["n0"])).note_count == 1
         assert (await change.add(manas.id, tag="#Sky")).note_count == 2
         assert (await change.add(manas.id, query="sun")).note_count == 3
+        assert announced == ["n0", "n2", "n1", "n2"], "a Gana that watches it is woken"
         assert (await change.remove(manas.id, query="sun")).note_count == 1
+        assert len(announced) == 4
         with pytest.raises(NotFound, match="No note fits"):
             await change.add(manas.id, tag="absent")
         with pytest.raises(InvalidRequest, match="which notes"):
