@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from presentation.cli.start import begin, interruptible
+from presentation.cli.start import begin, interruptible, not_imported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -784,9 +784,14 @@ def _version() -> str:
 def main() -> None:
     """The `uniun` command."""
     begin()
-    from presentation.cli.app import build_app
-    from presentation.cli.openers import Openers
-    from presentation.cli.run import run
+    try:
+        from presentation.cli.app import build_app
+        from presentation.cli.openers import Openers
+        from presentation.cli.run import run
+    except ImportError as error:
+        if (told := not_imported(error)) is None:
+            raise
+        sys.exit(f"uniun: {told}")
 
     app = build_app(
         Openers(

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from domain.errors import InvalidRequest, ServerRuns
+from domain.errors import InvalidRequest, ServerRuns, UniunError
 
 _APP, _BACKGROUND, _SERVER = "app.lock", "background.lock", "server.lock"
 _TRIES, _PAUSE_S = 50, 0.02
@@ -38,14 +38,15 @@ class ServerAddress:
 class ServerSeat:
     """Held by the server. Nobody but this user can read the file in which its address stands."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, folder: Path) -> None:
         self._descriptor = descriptor
+        self._folder = folder
         self.secret = secrets.token_urlsafe(32)
 
     def announce(self, url: str) -> None:
-        """From now on it is found."""
+        """From now on it is found. Raises `UniunError` if the disk refuses."""
         text = json.dumps(asdict(ServerAddress(url, os.getpid(), self.secret)))
-        os.pwrite(self._descriptor, text.encode(), 0)
+        _write(self._descriptor, text, self._folder)
 
     def withdraw(self) -> None:
         """It is closing: who looks for it waits until it has closed."""
@@ -94,12 +95,13 @@ class Presence:
 
     @asynccontextmanager
     async def background(self) -> AsyncIterator[None]:
-        """While entered, this is the background process. Raises `InvalidRequest` if there is one already."""
+        """While entered, this is the background process. Raises `InvalidRequest` if there is one already, `UniunError` if
+        the disk refuses."""
         with self._file(_BACKGROUND) as descriptor:
             if not await _lock(descriptor, fcntl.LOCK_EX):
                 raise InvalidRequest("The background process runs already: uniun background status")
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            _write(descriptor, str(os.getpid()), self._folder)
             yield
 
     @asynccontextmanager
@@ -115,7 +117,7 @@ class Presence:
                 await asyncio.sleep(_PAUSE_S)
             else:
                 raise InvalidRequest("Another UNIUN server is opening or closing. Try again in a moment.")
-            seat = ServerSeat(descriptor)
+            seat = ServerSeat(descriptor, self._folder)
             seat.withdraw()
             try:
                 yield seat
@@ -179,6 +181,15 @@ class Presence:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _write(descriptor: int, text: str, folder: Path) -> None:
+    try:
+        os.pwrite(descriptor, text.encode(), 0)
+    except OSError as error:
+        raise UniunError(
+            f"The data folder {folder} cannot be written: {error.strerror}. Free some disk space, and start again."
+        ) from error
 
 
 def _address(text: str) -> ServerAddress:

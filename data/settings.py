@@ -1,5 +1,6 @@
 """Settings from the environment, for the app and for the background process."""
 
+import os
 import re
 from pathlib import Path
 
@@ -80,6 +81,7 @@ def load_settings() -> Settings:
     settings = settings.model_copy(
         update={name: _expanded(settings, name) for name in ("data_dir", "log_dir")}
     )
+    _check_data_dir(settings.data_dir)
     if "data_dir" in told and "log_dir" not in told:
         settings = settings.model_copy(update={"log_dir": settings.data_dir / "log"})
     return with_preferences(settings, read_preferences(settings.data_dir))
@@ -118,3 +120,13 @@ def _expanded(settings: Settings, name: str) -> Path:
             f"The environment variable {_PREFIX}{name.upper()} is wrong ({str(path)!r}): there is no such home folder. "
             "Correct it or unset it."
         ) from None
+
+
+def _check_data_dir(path: Path) -> None:
+    # Not `Path.exists`, which raises where a folder above must not be read.
+    place = next((above for above in (path, *path.parents) if os.path.exists(above)), None)
+    if place is not None and not os.path.isdir(place):
+        what = "it" if place == path else place
+        raise InvalidRequest(
+            f"The data folder {path} cannot be used: {what} is no folder. Set {_PREFIX}DATA_DIR to one, or move the file away."
+        )

@@ -232,6 +232,23 @@ def test_a_wrong_folder_is_one_sentence_and_2(tmp_path: Path) -> None:
     assert wrong.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("module", ["typer", "rich", "yaml"])
+def test_a_package_that_is_not_there_is_named(module: str, tmp_path: Path) -> None:
+    program = f"import sys; sys.modules[{module!r}] = None; import uniun; uniun.main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", program, "notes", "search", "x"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env={**os.environ, "UNIUN_DATA_DIR": str(tmp_path)},
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("uniun: The Python package ")
+    assert "pip install" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_disaster_and_notices_stay_off_stdout(closed: str, tmp_path: Path) -> None:
     for command, status in (("ask hi -m nonsense", 2), ("ask", 2), ("ask --no-such", 2), ("--version", 0)):

@@ -47,6 +47,9 @@ def translated(name: str) -> Iterator[None]:
         if advice is None:
             raise
         raise DatabaseError(f"The database {name} {advice} ({_reason(error)})") from error
+    except sqlite3.OperationalError as error:  # of the driver itself, which sets a new file up
+        advice = _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "cannot be used.")
+        raise DatabaseError(f"The database {name} {advice} ({error})") from error
     except PoolTimeout as error:
         raise DatabaseError(f"The database {name} is busy: no connection came free. Try again.") from error
 

@@ -166,9 +166,9 @@ def _checked(url: str) -> URL:
         raise InvalidRequest(
             "UNIUN_DATABASE_URL is no database URL. Write sqlite:////folder/file.db or postgresql://user@host/name."
         ) from None
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         raise InvalidRequest(
-            f"UNIUN_DATABASE_URL names a driver that is not installed ({error.name}). For PostgreSQL, install "
+            f"UNIUN_DATABASE_URL names a driver that is not installed ({error.name or error}). For PostgreSQL, install "
             "uniun[postgres]."
         ) from None
     if backend not in ("sqlite", "postgresql"):
@@ -200,8 +200,10 @@ def _engine(url: URL, name: str, patience_s: Callable[[], float | None]) -> Engi
     try:
         # A server that was restarted is noticed before a transaction, not in it.
         engine = create_engine(url, pool_pre_ping=True)
-    except ModuleNotFoundError as error:
-        raise DatabaseError(f"The driver {error.name} is missing. Install uniun[postgres].") from error
+    except ImportError as error:
+        raise DatabaseError(
+            f"The driver {error.name or error} is missing. Install uniun[postgres]."
+        ) from error
     bound(engine, patience_s)
     event.listen(engine, "begin", _begin_postgres)
     return engine

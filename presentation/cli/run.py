@@ -12,6 +12,7 @@ import typer
 
 from domain.errors import InvalidRequest, UniunError, UnknownModel
 from domain.reasons import plain_reason, thread_limit
+from presentation.cli.start import not_imported
 from presentation.cli.terminal import say
 
 T = TypeVar("T")
@@ -49,6 +50,9 @@ def run(app: typer.Typer, args: Sequence[str], log_file: Callable[[], Path]) -> 
             say(_unexpected(error, log_file))
             return FAILED
         say(f"The output could not be written: {error.strerror}. Free some disk space and try again.")
+        return FAILED
+    except ImportError as error:
+        say(not_imported(error) or _unexpected(error, log_file))
         return FAILED
     except RuntimeError as error:
         say(thread_limit(str(error)) or _unexpected(error, log_file))

@@ -11,6 +11,10 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
+_OURS = ("background", "data", "domain", "presentation", "uniun")
+_PACKAGES = {"yaml": "pyyaml", "markdown_it": "markdown-it-py"}
+"""Where a module goes by another name than its package."""
+
 
 def begin() -> None:
     """From here on Ctrl-C ends the program with a word instead of a traceback, and every standard stream is there."""
@@ -20,6 +24,18 @@ def begin() -> None:
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the process ends
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def not_imported(error: ImportError) -> str | None:
+    """Which package an import lacks, and what to do; none for a module of ours, which is an error in the code."""
+    module = (error.name or "").partition(".")[0]
+    if not module or module in _OURS:
+        return None
+    package = _PACKAGES.get(module, module.replace("_", "-"))
+    return (
+        f"The Python package {package} is missing or broken ({error}). Set up again: delete .venv, then make run. "
+        f"Or: pip install --force-reinstall {package}"
+    )
 
 
 @contextmanager

@@ -120,6 +120,16 @@ def test_a_damaged_file_is_named(home: Path, text: str) -> None:
     assert "delete it" in str(refused.value)
 
 
+@pytest.mark.parametrize("below", ["", "sub/folder"])
+def test_a_data_folder_that_is_a_file_is_told_with_its_variable(
+    below: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("UNIUN_DATA_DIR", str(tmp_path / "file" / below))
+    with pytest.raises(InvalidRequest, match=r"is no folder\. Set UNIUN_DATA_DIR to one"):
+        load_settings()
+
+
 def test_a_disk_that_refuses_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UniunError, match="cannot be written"):

@@ -1,6 +1,8 @@
 """Locks of real processes. What is here holds within one process too, since each opening of the file is its own."""
 
 import asyncio
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from data.presence import Presence
-from domain.errors import InvalidRequest, ServerRuns
+from domain.errors import InvalidRequest, ServerRuns, UniunError
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLD = """
@@ -29,6 +31,27 @@ def test_nobody_is_open_where_nobody_ever_was(tmp_path: Path) -> None:
     assert not presence.app_is_open()
     assert presence.background_pid() is None
     assert not (tmp_path / "absent").exists()
+
+
+def test_a_full_disk_is_told_with_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int, data: bytes, offset: int) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def announce() -> None:
+        async with Presence(tmp_path).server() as seat:
+            seat.announce("http://127.0.0.1:1")
+
+    async def run() -> None:
+        async with Presence(tmp_path).background():
+            raise AssertionError("it entered")
+
+    monkeypatch.setattr("data.presence.os.pwrite", full)
+    for deed in (announce, run):
+        with pytest.raises(UniunError) as told:
+            asyncio.run(deed())
+        assert str(told.value) == (
+            f"The data folder {tmp_path} cannot be written: No space left on device. Free some disk space, and start again."
+        )
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

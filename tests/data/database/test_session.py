@@ -11,6 +11,7 @@ from sqlalchemy import text
 from sqlmodel import Session
 
 from data.database import session as session_module
+from data.database.errors import translated
 from data.database.session import PRAGMAS, Database, sqlite_url
 from data.repositories.notes import SqlNoteRepository
 from domain.errors import DatabaseError, InvalidRequest
@@ -252,6 +253,16 @@ def test_a_full_disk_changes_nothing_and_is_told(tmp_path: Path, monkeypatch: py
             assert await notes.note_ids(None) == ("before", "large", "small")
 
     asyncio.run(main())
+
+
+def test_a_disk_that_is_full_before_there_is_a_database_is_told(tmp_path: Path) -> None:
+    with (
+        sqlite3.connect(tmp_path / "new.db") as driver,
+        pytest.raises(DatabaseError, match="the disk is full"),
+    ):
+        driver.execute("PRAGMA max_page_count = 1")
+        with translated("new.db"):
+            driver.execute("CREATE TABLE one (text)")
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:

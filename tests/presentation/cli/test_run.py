@@ -50,6 +50,30 @@ def test_ctrl_c_is_1(capsys: pytest.CaptureFixture[str], log_file: Callable[[], 
     assert capsys.readouterr().err == "uniun: stopped.\n"
 
 
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [("watchfiles", "watchfiles"), ("yaml", "pyyaml"), ("apscheduler.triggers", "apscheduler")],
+)
+def test_a_package_that_is_missing_is_named(
+    module: str, package: str, capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
+) -> None:
+    missing = ModuleNotFoundError(f"No module named {module!r}", name=module)
+    assert run(failing(missing), [], log_file) == 1
+    assert capsys.readouterr().err == (
+        f"uniun: The Python package {package} is missing or broken (No module named {module!r}). Set up again: delete "
+        f".venv, then make run. Or: pip install --force-reinstall {package}\n"
+    )
+    assert not log_file().exists()
+
+
+@pytest.mark.parametrize("module", ["data.gone", None])
+def test_a_module_of_ours_that_is_missing_is_to_be_reported(
+    module: str | None, capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
+) -> None:
+    assert run(failing(ImportError("cannot import", name=module)), [], log_file) == 1
+    assert "please report" in capsys.readouterr().err
+
+
 def test_the_unexpected_goes_to_a_log(
     capsys: pytest.CaptureFixture[str], log_file: Callable[[], Path]
 ) -> None:
