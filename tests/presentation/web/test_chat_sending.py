@@ -10,7 +10,6 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from domain.entities.conversation import ChatMessage, Conversation
 from tests.presentation.web.conftest import Desk, Server, Start, desk_before
-from tests.presentation.web.crowd import CROWD, GONE
 
 ASKED = "0123456789abcdef" * 2
 NEVER_ASKED = "f" * 32
@@ -64,13 +63,23 @@ def server(start: Start) -> Server:
 
 @pytest.fixture(scope="module")
 def crawl(start: Start) -> Server:
-    """Two tokens a second, and two jobs may wait at all."""
-    return start(tokens_per_s=2, scheduler__max_queued=2)
+    """Two tokens a second: a long answer has not ended by the time that it is stopped."""
+    return start(tokens_per_s=2)
 
 
 @pytest.fixture
 def crawl_desk(browser: Browser, crawl: Server) -> Iterator[Desk]:
     yield from desk_before(browser, crawl)
+
+
+async def one_note(container: DeclarativeContainer) -> None:
+    await container.notes_controller().add("Bread needs time.", title="Bread", tags=[])
+
+
+@pytest.fixture
+def noted_desk(browser: Browser, start: Start) -> Iterator[Desk]:
+    """With notes an answer fails before it has begun."""
+    yield from desk_before(browser, start(seed=one_note))
 
 
 def field(page: Page) -> Locator:
@@ -163,20 +172,22 @@ def test_after_a_reload_a_question_that_did_not_come_is_back(page: Page) -> None
 
 
 def test_a_first_question_that_fails_stands_in_its_conversation_and_not_in_the_field(
-    crawl_desk: Desk,
+    noted_desk: Desk,
 ) -> None:
-    crowd = crawl_desk.open("/models")
-    crowd.evaluate(CROWD, ["tiny", "crowd", 3])
-    page = crawl_desk.open("/")
+    models = noted_desk.open("/models")
+    models.get_by_role("button", name="Remove tiny").click()
+    models.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(models.get_by_role("button", name="Remove tiny")).to_have_count(0)
+    page = noted_desk.open("/")
     ask(page, "Say: Failed.")
-    expect(page.locator(".u-ending.u-banner")).to_contain_text("The answer failed.")
+    banner = page.locator(".u-ending.u-banner")
+    expect(banner).to_contain_text("The answer failed. There is no model tiny.")
+    expect(banner.get_by_role("link", name="Open the models page")).to_be_visible()
     expect(page.locator(".u-bubble")).to_have_text("Say: Failed.")
     expect(page.get_by_role("heading", level=1)).to_have_text("Say: Failed.")
     page.wait_for_url("**/c/*")
     expect(field(page)).to_have_value("")
-    page.wait_for_function("!Object.keys(localStorage).some((key) => key.startsWith('uniun-sent'))")
-    crowd.evaluate(GONE)
-    crawl_desk.complaints.clear()
+    page.wait_for_function("!Object.keys(localStorage).some((key) => key.startsWith('uniun-'))")
 
 
 def test_the_failure_for_want_of_a_model_leads_to_the_models(desk: Desk) -> None:
