@@ -256,13 +256,11 @@ def test_a_full_disk_changes_nothing_and_is_told(tmp_path: Path, monkeypatch: py
 
 
 def test_a_disk_that_is_full_before_there_is_a_database_is_told(tmp_path: Path) -> None:
-    with (
-        sqlite3.connect(tmp_path / "new.db") as driver,
-        pytest.raises(DatabaseError, match="the disk is full"),
-    ):
-        driver.execute("PRAGMA max_page_count = 1")
-        with translated("new.db"):
-            driver.execute("CREATE TABLE one (text)")
+    driver = sqlite3.connect(tmp_path / "new.db")
+    driver.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(DatabaseError, match="the disk is full"), translated("new.db"):
+        driver.execute("CREATE TABLE one (text)")
+    driver.close()
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
