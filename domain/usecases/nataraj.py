@@ -8,6 +8,7 @@ from domain.entities.llm import GenerationEvent, LlmTaskKind, Sampling
 from domain.entities.nataraj import WHOLE_LIBRARY, Card, Deck, DeckFill
 from domain.entities.note import Note, NoteDraft
 from domain.errors import InvalidRequest
+from domain.plain_text import said_text
 from domain.prompts import nataraj as prompt
 from domain.prompts.titles import title_of
 from domain.repositories.cards import CardRepository
@@ -91,7 +92,7 @@ class NatarajGenerator:
         if len(notes) < len(combination):
             sampler.forget(set(combination) - {note.id for note in notes})
             return None
-        if not all(note.text.strip() for note in notes):
+        if not all(said_text(note.text).strip() for note in notes):
             return None
         text = await self._write(scope, notes, on_event)
         if len(await self._notes.many(combination)) < len(combination):
@@ -112,7 +113,7 @@ class NatarajGenerator:
         model = self._models.get(self._models.default_name())
         context = model.context_tokens or UNKNOWN_CONTEXT_TOKENS
         budget = min(MAX_NOTES_TOKENS, int(context * NOTES_SHARE)) // len(notes)
-        material = [(note.title, cut_middle(note.text, budget)) for note in notes]
+        material = [(note.title, said_text(cut_middle(note.text, budget))) for note in notes]
         result = await self._generate(
             LlmTaskKind.NATARAJ,
             scope,

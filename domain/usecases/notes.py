@@ -288,6 +288,12 @@ class FollowLinkUseCase:
         name = target.removesuffix(".md").strip()
         return await self._notes.link_target(name) if name else None
 
+    async def namesake(self, note: Note) -> str | None:
+        """Another note with the same title, to which links of that name lead; none if they lead to the note itself."""
+        found = await self._notes.link_target(note.title)
+        others = await self._notes.many([found]) if found is not None and found != note.id else ()
+        return found if others and others[0].title.casefold() == note.title.casefold() else None
+
 
 class CompleteTitleUseCase:
     """From the first letters to the titles that a link may name."""
@@ -343,6 +349,11 @@ class ListNotesUseCase:
         """Tag to number of notes, most used first."""
         counts = await self._notes.tags()
         return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    async def missing(self, note_ids: Sequence[str]) -> tuple[str, ...]:
+        """Those of which there is no note."""
+        there = {note.id for note in await self._notes.many(note_ids)}
+        return tuple(note_id for note_id in note_ids if note_id not in there)
 
     async def count(self, *, tag: str | None = None, manas_id: str | None = None) -> int:
         """Of all notes, or of those that would be listed."""

@@ -5,13 +5,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from domain.entities.knowledge import Passage, Relation, RetrievedContext
 from domain.entities.note import Note
 from domain.errors import ModelError, QueueFull
+from domain.plain_text import said_text
 from domain.repositories.embedder import Embedder
 from domain.repositories.ganas import GanaRepository
 from domain.repositories.knowledge import KnowledgeRepository
 from domain.repositories.notes import NoteRepository
 from domain.repositories.vectors import VectorRepository
 from domain.usecases.nearness import near_enough
-from domain.usecases.passages import best_passages, keywords, phrases, similarity, words
+from domain.usecases.passages import SCANNED_CHARACTERS, best_passages, keywords, phrases, similarity, words
 from domain.usecases.text_budget import cut_end, text_tokens
 
 CONTEXT_SHARE = 0.4
@@ -150,15 +151,16 @@ def _choose(
 
 
 def _passage(note: Note, summary: str, asked: frozenset[str], room: int, *, summary_only: bool) -> str:
-    whole = "" if summary_only else best_passages(note.text, asked, room)
-    if whole and len(whole) >= len(note.text.strip()):
+    said = said_text(note.text[:SCANNED_CHARACTERS]) + note.text[SCANNED_CHARACTERS:]
+    whole = "" if summary_only else best_passages(said, asked, room)
+    if whole and len(whole) >= len(said.strip()):
         return whole
     if not summary:
-        return whole or best_passages(note.text, asked, room)
+        return whole or best_passages(said, asked, room)
     if summary_only:
         return cut_end(summary, room)
     head = cut_end(summary, room // 3)
-    return f"{head}\n{best_passages(note.text, asked, room - text_tokens(head) - 1)}"
+    return f"{head}\n{best_passages(said, asked, room - text_tokens(head) - 1)}"
 
 
 def _longest(typed: Sequence[str]) -> list[str]:

@@ -93,6 +93,10 @@ class NotesController:
         """A note in which nothing is left, and that nothing points to, goes; false for any other."""
         return await self._delete.if_blank(note_id)
 
+    async def missing(self, note_ids: Sequence[str]) -> tuple[str, ...]:
+        """Those of which there is no note."""
+        return await self._list.missing(note_ids)
+
     async def show(self, reference: str) -> NoteDetails:
         """With links, backlinks and what was read in it."""
         return await self._get(await self._find(reference))
@@ -133,6 +137,10 @@ class NotesController:
     async def follow_link(self, target: str) -> str | None:
         """The id of the note that a link means; none while no such note exists."""
         return await self._follow_link(target)
+
+    async def namesake(self, note: Note) -> str | None:
+        """The id of another note with its title, to which links of that name lead."""
+        return await self._follow_link.namesake(note)
 
     async def complete_title(self, beginning: str) -> tuple[str, ...]:
         """A few titles that begin so, for a link that is being typed."""

@@ -99,7 +99,7 @@ class NoteAbout:
         manases = self._site.faces.manases
         self._draw_tags()
         self._draw_concepts(details)
-        self._draw_links(details.links, details.backlinks)
+        self._draw_links(details)
         self._draw_manases(await manases.list(), {manas.id for manas in await manases.of_note(note_id)})
         note = details.note
         origin = f": {note.origin}" if note.source == "imported" and note.origin else ""
@@ -174,13 +174,13 @@ class NoteAbout:
             made.classes("u-chip")
         made.props["title"] = f"{concept.type}; {counted(concept.note_count, 'note names', 'notes name')} it"
 
-    def _draw_links(self, links: tuple[Link, ...], backlinks: tuple[NoteLine, ...]) -> None:
-        if self._is_new("links", links):
-            self._draw_links_to(links)
-        if self._is_new("backlinks", backlinks):
-            self._draw_linked_from(backlinks)
+    def _draw_links(self, details: NoteDetails) -> None:
+        if self._is_new("links", (details.links, details.attachments)):
+            self._draw_links_to(details.links, details.attachments)
+        if self._is_new("backlinks", details.backlinks):
+            self._draw_linked_from(details.backlinks)
 
-    def _draw_links_to(self, links: tuple[Link, ...]) -> None:
+    def _draw_links_to(self, links: tuple[Link, ...], attachments: tuple[str, ...]) -> None:
         self._links.clear()
         with self._links:
             for one in links[:_MOST]:
@@ -190,7 +190,12 @@ class NoteAbout:
                     else:
                         link(one.target, f"{FIND}{_quoted(one.target)}").classes("u-muted")
                         chip("not written yet")
-            _more(len(links), "none; write [[Title]] in the text")
+            for name in attachments[:_MOST]:
+                with ui.element("li").classes("u-muted"):
+                    plain(name)
+                    chip("attachment, not kept")
+            _more(len(links), "" if attachments else "none; write [[Title]] in the text")
+            _more(len(attachments))
 
     def _draw_linked_from(self, backlinks: tuple[NoteLine, ...]) -> None:
         self._backlinks.clear()

@@ -1,7 +1,6 @@
 """One note: written, looked at, talked about."""
 
 import asyncio
-import re
 from collections.abc import Callable
 from functools import partial
 
@@ -11,23 +10,24 @@ from nicegui.element import Element
 from domain.entities.llm import LlmTaskKind
 from domain.entities.note import Note
 from domain.errors import NoteNotFound
+from domain.usecases.notes import UNTITLED
 from presentation.web.live_markdown import LiveMarkdown
 from presentation.web.notes_about import NoteAbout
 from presentation.web.notes_composer import ComposerPanel
 from presentation.web.notes_conflict import ConflictBanner
-from presentation.web.notes_field import Edit, NoteField, is_too_long
+from presentation.web.notes_drafts import NEW_ID, LostDrafts
+from presentation.web.notes_field import Edit, NoteField, is_blank, is_too_long
 from presentation.web.notes_markdown import note_html
 from presentation.web.notes_rows import ask_to_delete
 from presentation.web.notes_saver import NoteSaver
 from presentation.web.notes_too_long import ReplacedBanner, TooLong
 from presentation.web.notices import tell
-from presentation.web.parts import link
+from presentation.web.parts import confirm, link
 from presentation.web.shell import plain
 from presentation.web.site import Site
 
 _SLOW_TEXT = 20_000
 """Characters; longer ones are rendered in a thread."""
-_NEW_ID = re.compile(r"[0-9a-f]{32}")
 _MODES = {"write": "Write", "both": "Side by side", "preview": "Preview"}
 
 
@@ -38,26 +38,31 @@ async def page_note(site: Site, note_id: str, chat: str = "", begin: str = "") -
     try:
         note = (await site.faces.notes.show(note_id)).note
     except NoteNotFound:
-        if not begin or not _NEW_ID.fullmatch(note_id):
+        if not begin or not NEW_ID.fullmatch(note_id):
+            LostDrafts(site, note_id).classes("u-too-long")
             raise
         note, kept = site.faces.notes.blank(note_id), False
     if note.id != note_id:
         ui.navigate.to(f"/notes/{note.id}")
         return
-    page = NotePage(site, note, kept=kept)
+    page = NotePage(site, note, kept=kept, begins=bool(begin))
     await page.draw(chat)
 
 
 class NotePage:
     """Wires field, saver, preview and the panel beside them."""
 
-    def __init__(self, site: Site, note: Note, *, kept: bool) -> None:
+    def __init__(self, site: Site, note: Note, *, kept: bool, begins: bool) -> None:
+        """`begins`: so its address says."""
         self._site = site
         self._note = note
         self._kept = kept
         self._mode = "write"
         self._rendering = 0
         """Of the text that came last; an earlier one that takes longer is thrown away."""
+        self._new = self._begins = begins
+        self._looked_for = ""
+        """The title."""
         self._deleted = False
 
     async def draw(self, chat: str) -> None:
@@ -68,9 +73,11 @@ class NotePage:
                 self._head()
                 self._field = NoteField(
                     note,
+                    kept=self._kept,
                     on_edit=self._edited,
                     on_draft=self._draft_found,
                     on_look=self._looked,
+                    on_leave=self._left,
                     complete=site.faces.notes.complete_title,
                 )
                 self._saver = NoteSaver(site.faces.notes, note, self._field, kept=self._kept)
@@ -80,6 +87,8 @@ class NotePage:
                     ReplacedBanner(site, note, before)
                 if is_too_long(note):
                     TooLong(site, note)
+                self._same = ui.element("p").classes("u-same-title u-small").props("role=status")
+                await self._look_for_same_title()
                 with ui.element("div").classes("u-note-body") as self._body:
                     self._field.move(self._body)
                     with (
@@ -93,6 +102,7 @@ class NotePage:
         self._use_mode("write")
         if self._kept:
             self._about.reading.follow()
+        self._put_address_right()
         site.changes.on("notes", self._changed)
         site.changes.on("manases", self._about.refresh)
 
@@ -177,11 +187,27 @@ class NotePage:
         saved = await self._saver.take(edit)
         await self._render(edit.title, edit.text)
         self._conflict.show()
-        if saved and not self._kept:
-            self._begun()
+        self._put_address_right()
         if saved:
             ui.page_title(f"{self._saver.note.title} · UNIUN")
             self._site.changes.tell("notes")
+            await self._look_for_same_title()
+
+    async def _look_for_same_title(self) -> None:
+        """Links to the title lead to the older one."""
+        note = self._saver.note
+        if note.title == self._looked_for:
+            return
+        self._looked_for = note.title
+        other = None if note.title == UNTITLED else await self._site.faces.notes.namesake(note)
+        if note.title != self._looked_for:
+            return
+        self._same.clear()
+        self._same.set_visibility(other is not None)
+        if other is not None:
+            with self._same:
+                link("Another note", f"/notes/{other}")
+                plain(" has this title. Links to it lead there.")
 
     async def _draft_found(self, unchanged: bool) -> None:
         if unchanged:
@@ -213,25 +239,49 @@ class NotePage:
         self._site.changes.tell("notes")
         await self._about.refresh()
 
-    def _begun(self) -> None:
-        """It is kept from now on, and has an address."""
-        self._kept = True
-        self._about.reading.follow()
-        ui.run_javascript("history.replaceState(null, '', location.href.replace(/[?&]begin=1/, ''))")
+    def _put_address_right(self) -> None:
+        """A note in which nothing stands may be gone when the page is loaded again."""
+        if not self._saver.kept:
+            return
+        if not self._kept:
+            self._kept = True
+            self._about.reading.follow()
+        blank = self._new and is_blank(self._saver.note)
+        if blank != self._begins:
+            self._begins = blank
+            put = "set('begin', '1')" if blank else "delete('begin')"
+            ui.run_javascript(
+                f"const here = new URL(location); here.searchParams.{put}; history.replaceState(null, '', here)"
+            )
+
+    async def _left(self) -> None:
+        """The page, which may be loaded again. A note that was written before is not deleted for being empty."""
+        if self._new and await self._saver.leave():
+            self._site.changes.tell("notes")
 
     # -- its end
 
     async def _delete(self) -> None:
-        if not await ask_to_delete(self._saver.note.title):
+        if not await self._may_go():
             return
         self._deleted = True
-        if self._saver.kept:
-            await self._site.faces.notes.delete(self._note.id)
+        await self._saver.delete()
         self._field.forget()
         self._site.changes.tell("notes")
         ui.navigate.to("/notes")
 
+    async def _may_go(self) -> bool:
+        """Nobody is asked about a new note in which nothing stands."""
+        if self._saver.kept:
+            return await ask_to_delete(self._saver.note.title)
+        now = await self._field.current()
+        if not now.title.strip() and not now.text.strip():
+            return True
+        return await confirm("Discard this text?", "It has not been saved yet, and goes for good.", "Discard")
+
     def _gone(self) -> None:
+        if is_blank(self._saver.note):
+            return  # it was left in another tab; what is typed here begins it again
         if not self._deleted:
             self._deleted = True
             self._field.failed_for_good(

@@ -26,9 +26,9 @@ export default {
       </ul>
       <p class="u-hidden" role="status">{{ titles.length ? titles.length + (titles.length === 1 ? " note" : " notes") + " to link to. Arrow keys choose, Enter links." : "" }}</p>
     </div>`,
-  props: { note: String, initialTitle: String, initialText: String, seen: String, limit: Number, readonly: Boolean },
+  props: { note: String, initialTitle: String, initialText: String, seen: String, kept: Boolean, limit: Number, readonly: Boolean },
   data() {
-    return { title: this.initialTitle, text: this.initialText, base: this.seen, serial: 0, sent: 0, state: "saved", why: "",
+    return { title: this.initialTitle, text: this.initialText, base: this.seen, serial: 0, sent: 0, state: "saved", isKept: this.kept, why: "",
       titles: [], chosen: 0, place: {}, placed: false };
   },
   computed: {
@@ -41,7 +41,7 @@ export default {
     told() {
       if (this.readonly) return "Read only. What is shown is the beginning.";
       return {
-        saved: "Saved",
+        saved: this.isKept ? "Saved" : "Not kept yet",
         typing: "Not saved yet…",
         saving: "Saving…",
         offline: "Not saved: the connection is lost. Your text is kept in this browser.",
@@ -57,6 +57,12 @@ export default {
     this.onHide = () => document.visibilityState === "hidden" && this.flush(true);
     document.addEventListener("visibilitychange", this.onHide);
     window.addEventListener("focus", this.onFocus);
+    this.onLeave = () => {
+      if (this.title.trim() || this.text) return;
+      this.flush(true);
+      this.$emit("leave");
+    };
+    window.addEventListener("pagehide", this.onLeave);
     this.onResize = () => this.titles.length && this.moveToCursor();
     window.addEventListener("resize", this.onResize);
     this.offerDraft();
@@ -67,6 +73,7 @@ export default {
     clearTimeout(this.timer);
     document.removeEventListener("visibilitychange", this.onHide);
     window.removeEventListener("focus", this.onFocus);
+    window.removeEventListener("pagehide", this.onLeave);
     window.removeEventListener("resize", this.onResize);
   },
   methods: {
@@ -87,7 +94,7 @@ export default {
       const again = this.state === "offline" || (this.state === "failed" && performance.now() > this.retryAt);
       if (due !== true && !again) return;
       if (this.text.length > this.limit) {
-        this.fail(`a note of more than ${this.limit.toLocaleString("en")} characters cannot be saved here. Split it.`, true);
+        this.fail(`a note of more than ${this.limit.toLocaleString("en")} characters cannot be saved here. Split it, or put the text into a .md file and import that: so long a note comes in, and is changed, by way of a file.`, true);
         return;
       }
       if (!window.did_handshake || !window.socket?.connected) {
@@ -189,6 +196,7 @@ export default {
       }
       clearTimeout(this.answer);
       this.state = "saved";
+      this.isKept = true;
       if (document.activeElement !== this.$el.querySelector(".u-note-title")) this.title = title;
       this.forget();
     },
@@ -276,7 +284,7 @@ export default {
       } catch {}
       if (typeof draft?.text !== "string" || typeof draft.title !== "string") return;
       if (draft.text === this.text && draft.title === this.title) return this.forget();
-      const unchanged = draft.seen === this.base;
+      const unchanged = draft.seen === this.base || !this.isKept; // there is no other text
       if (unchanged) {
         [this.title, this.text] = [draft.title, draft.text];
         this.typed();

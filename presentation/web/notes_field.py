@@ -44,19 +44,23 @@ class NoteField(Element, component="notes_field.js"):
         self,
         note: Note,
         *,
+        kept: bool,
         on_edit: Callable[[Edit], Awaitable[None]],
         on_draft: Callable[[bool], Awaitable[None]],
         on_look: Callable[[int | None], Awaitable[None]],
+        on_leave: Callable[[], Awaitable[None]],
         complete: Callable[[str], Awaitable[Sequence[str]]],
     ) -> None:
         """`on_draft` is told whether the note is still what the draft found was typed into; `on_look`, when the user
-        comes back to the page, the last keystroke if all that was typed is saved, else none. `complete` finds titles that begin so."""
+        comes back to the page, the last keystroke if all that was typed is saved, else none. `on_leave` is called when the page is left and nothing stands in
+        it. `complete` finds titles that begin so. `kept`: it is in the database."""
         super().__init__()
         too_long = is_too_long(note)
         self._props["note"] = note.id
-        self._props["initialTitle"] = "" if is_blank(note) else note.title
+        self._props["initialTitle"] = _title(note)
         self._props["initialText"] = note.text[:LONGEST_TEXT]
         self._props["seen"] = note.content_hash
+        self._props["kept"] = kept
         self._props["limit"] = LONGEST_TEXT
         self._props["readonly"] = too_long
 
@@ -79,10 +83,11 @@ class NoteField(Element, component="notes_field.js"):
         self.on("edit", edited)
         self.on("look", looked)
         self.on("draft", found)
+        self.on("leave", on_leave, args=[])
 
     def saved(self, serial: int, note: Note) -> None:
         """Everything up to this keystroke is in the note."""
-        self.run_method("saved", serial, note.content_hash, note.title)
+        self.run_method("saved", serial, note.content_hash, _title(note))
 
     def failed(self, why: str) -> None:
         """It is tried again now and then."""
@@ -98,7 +103,7 @@ class NoteField(Element, component="notes_field.js"):
     def load(self, note: Note, serial: int | None = None) -> None:
         """Shows the note as it is now, and forgets what was typed. With a serial: unless more has been typed since; then
         `on_draft` is called."""
-        self.run_method("load", note.title, note.text[:LONGEST_TEXT], note.content_hash, serial)
+        self.run_method("load", _title(note), note.text[:LONGEST_TEXT], note.content_hash, serial)
 
     def forget(self) -> None:
         """What is kept in the browser goes."""
@@ -134,6 +139,11 @@ def is_too_long(note: Note) -> bool:
 def is_blank(note: Note) -> bool:
     """Begun here, and not written."""
     return note.source == "typed" and note.title == UNTITLED and not note.text
+
+
+def _title(note: Note) -> str:
+    """As it stands in its field."""
+    return "" if is_blank(note) else note.title
 
 
 def _edit(said: object) -> Edit | None:

@@ -7,6 +7,7 @@ from nicegui import Client, ui
 
 from domain.entities.note import names_file
 from domain.errors import UniunError
+from presentation.web.notes_drafts import LostDrafts
 from presentation.web.notes_import import begin_import
 from presentation.web.notes_list import NoteFilter, NotesList
 from presentation.web.parts import button, link_button, main_button
@@ -25,6 +26,7 @@ async def page_notes(site: Site, q: str = "", tag: str = "", manas: str = "", st
         link_button("Manases", "/notes/manases", icon="folder_open").props("flat")
         link_button("Concepts", "/notes/graph", icon="hub").props("flat")
         main_button("New note", icon="add", on_click=lambda: begin_note(site))
+    LostDrafts(site)
     line = ReadingLine(site)
     await NotesList(site, NoteFilter(q[:500], tag[:100], manas[:200], max(0, start)), NoNotes(site)).draw()
     await line.look()

@@ -35,6 +35,7 @@ class NoteSaver:
         self._notes = notes
         self._field = field
         self._turn = asyncio.Lock()
+        self._deleted = False
         self._newest: Edit | None = None
         self._left: str | None = None
         """The content in whose place another one was loaded. What was typed into it is still to be saved as its change."""
@@ -45,8 +46,17 @@ class NoteSaver:
         """Saves it, unless a newer one comes before its turn. Whether something was saved."""
         self._newest = edit
         async with self._turn:
+            if self._deleted:
+                return False
             newest, self._newest = self._newest, None
             return newest is not None and self.theirs is None and await self._save(newest)
+
+    async def delete(self) -> None:
+        """After the save that is under way; none follows. Raises `NoteNotFound`."""
+        async with self._turn:
+            self._deleted = True
+            if self.kept:
+                await self._notes.delete(self.note.id)
 
     async def keep(self) -> None:
         """A note that was just begun, unless another tab has kept it; and one that was blank, for it may have gone as

@@ -216,6 +216,23 @@ def test_unknown_and_empty_cards_are_refused() -> None:
     asyncio.run(scenario())
 
 
+def test_names_of_pictures_and_boxes_of_tasks_are_not_given_to_the_model() -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.note("Water rises. ![[h4.png]]", title="One")
+        await world.note("- [x] fed\n![the map](maps/old.png)", title="Two")
+        await world.note("![[only.png]]", title="Three")
+        assert len((await world.generator.fill_buffer(WHOLE_LIBRARY, 5)).cards) == 1
+        (asked,) = world.coordinator.requests
+        said = str(asked.messages)
+        assert "Water rises." in said
+        assert "- fed" in said
+        assert "the map" in said
+        assert not any(name in said for name in ("h4", "old.png", "[x]", "![", "only"))
+
+    asyncio.run(scenario())
+
+
 def test_long_notes_are_cut_to_the_models_context() -> None:
     async def scenario() -> None:
         world = World()

@@ -84,6 +84,11 @@ def test_a_note_of_a_gana_is_marked_as_such() -> None:
     }
 
 
+def test_names_of_pictures_and_boxes_of_tasks_are_in_no_passage() -> None:
+    (passage,) = retrieve(library(("a", "Tea", "![[h4.png]]\n- [x] Green tea steeps.")), "tea?").citations
+    assert passage.text == "- Green tea steeps."
+
+
 def test_nothing_fits() -> None:
     assert retrieve(library(), "tea?").text == ""
     assert retrieve(library(TEA, COFFEE), "xyzzy").citations == ()

@@ -156,6 +156,10 @@ def test_on_a_phone_the_buttons_of_all_rows_stand_in_line(desk: Desk) -> None:
         "(all) => [...new Set(all.map((one) => one.getBoundingClientRect().left))]"
     )
     assert len(places) == 1
+    free = rows.filter(has_text="#tree").evaluate_all(
+        "(all) => all.map((row) => row.querySelector('.u-number').getBoundingClientRect().left - row.querySelector('.u-note-tags').getBoundingClientRect().right)"
+    )
+    assert max(free) <= 12, free  # all the room before the date is the tags'
 
 
 def test_two_clicks_begin_one_note(desk: Desk) -> None:

@@ -11,8 +11,33 @@ def test_links_to_notes_lead_to_them() -> None:
     html = note_html("[[Rye bread|rye]], [[A & B#part]], ![[pic.png]], [other](Other%20note.md#x)")
     assert 'href="/notes/find?name=Rye%20bread">rye<' in html
     assert 'href="/notes/find?name=A%20%26%20B">' in html
-    assert 'href="/notes/find?name=pic.png"' in html
+    assert "pic.png (picture, not kept in UNIUN)" in html
     assert 'href="/notes/find?name=Other%20note.md"' in html
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("![[maps/h4.png]]", "h4.png (picture, not kept in UNIUN)"),
+        ("![[h4.png|300]]", "h4.png (picture, not kept in UNIUN)"),
+        ("![[h4.png|the <map>]]", "the &lt;map&gt; (picture, not kept in UNIUN)"),
+        ("![[plan.pdf#page=2]]", "plan.pdf (file, not kept in UNIUN)"),
+        ("![map](attachments/map.png)", "map (picture, not kept in UNIUN)"),
+        ("![](attachments/old%20map.png)", "old map.png (picture, not kept in UNIUN)"),
+        ("[the plan](docs/plan.pdf)", "the plan (file, not kept in UNIUN)"),
+    ],
+)
+def test_a_file_beside_the_notes_is_named_and_is_no_link(text: str, shown: str) -> None:
+    assert note_html(text).strip() == f'<p><span class="u-muted">{shown}</span></p>'
+    assert "<a href" in note_html(f"{text} [[Rye]]")
+
+
+def test_boxes_of_tasks_are_boxes() -> None:
+    html = note_html("- [x] *fed*, twice\n- [ ] water\n- plain [x]\n\n[x] no list")
+    assert '<li class="u-task"><span role="img" aria-label="Done">☑</span> <em>fed</em>, twice</li>' in html
+    assert '<li class="u-task"><span role="img" aria-label="To do">☐</span> water</li>' in html
+    assert "<li>plain [x]</li>" in html
+    assert "<p>[x] no list</p>" in html
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,64 @@
+// Texts in this browser that belong to no note: typed into a new one that could not be kept. Found by their first words.
+const KEY = "uniun/draft/";
+const MOST = 20;
+const WORDS = 80;
+
+export default {
+  template: `
+    <ul v-if="shown.length" class="u-banner u-warn u-drafts" aria-label="Texts that were not saved">
+      <li v-for="one in shown" :key="one.note">
+        <span class="u-grow">A text that was not saved: “{{ one.words }}”</span>
+        <span class="u-row"><q-btn class="u-button" no-caps outline :href="'/notes/' + one.note + '?begin=1'" :aria-label="'Open ' + one.words">Open</q-btn>
+        <q-btn class="u-button" no-caps flat :aria-label="'Discard ' + one.words" @click="discard(one.note)">Discard</q-btn></span>
+      </li>
+    </ul>`,
+  props: { only: String },
+  data() {
+    return { drafts: [], lost: [] };
+  },
+  computed: {
+    shown() {
+      return this.drafts.filter((one) => this.lost.includes(one.note));
+    },
+  },
+  mounted() {
+    this.look();
+    // Another tab may save one meanwhile, or give it up.
+    window.addEventListener("storage", this.look);
+  },
+  beforeUnmount() {
+    window.removeEventListener("storage", this.look);
+  },
+  methods: {
+    look() {
+      this.drafts = [];
+      try {
+        for (const key of Object.keys(localStorage)) {
+          const note = key.startsWith(KEY) ? key.slice(KEY.length) : "";
+          if (!/^[0-9a-f]{32}$/.test(note) || (this.only && note !== this.only) || this.drafts.length === MOST) continue;
+          const words = firstWords(localStorage.getItem(key));
+          if (words) this.drafts.push({ note, words });
+        }
+      } catch {} // The browser's store is forbidden: nothing is in it.
+      if (this.drafts.length) this.$emit("found", { notes: this.drafts.map((one) => one.note) });
+    },
+    // What the server says: these have no note.
+    offer(notes) {
+      this.lost = notes;
+    },
+    discard(note) {
+      localStorage.removeItem(KEY + note);
+      this.look();
+    },
+  },
+};
+
+function firstWords(kept) {
+  try {
+    const { title, text } = JSON.parse(kept);
+    const words = `${title} ${text.slice(0, 4 * WORDS)}`.trim().replace(/\s+/g, " ");
+    return words.length > WORDS ? `${words.slice(0, WORDS)}…` : words;
+  } catch {
+    return "";
+  }
+}
