@@ -17,7 +17,7 @@ from presentation.web.gana_words import (
     run_figures,
     run_words,
 )
-from tests.presentation.web.conftest import Desk, Server, Start, desk_before
+from tests.presentation.web.conftest import PHONE, Desk, Server, Start, desk_before
 
 
 async def a_watcher(container: DeclarativeContainer) -> None:
@@ -146,6 +146,14 @@ def test_the_list_by_keyboard_and_why_nothing_was_written(desk: Desk) -> None:
     expect(page.get_by_text("Saved.")).to_be_visible()
     page.goto("/ganas")
     expect(row(page, "Watcher")).to_contain_text("On new notes tagged garden.")
+    page.set_viewport_size(PHONE)
+    expect(row(page, "Watcher").get_by_role("button", name="Delete Watcher")).to_be_visible()
+    heights = (
+        row(page, "Watcher")
+        .locator(".u-wrap > .q-btn")
+        .evaluate_all("(all) => [...new Set(all.map((one) => one.getBoundingClientRect().top))]")
+    )
+    assert len(heights) == 1  # no button wraps alone onto a second line
 
 
 def test_a_run_can_be_stopped_and_outlives_its_page(slow_desk: Desk) -> None:
