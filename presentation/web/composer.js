@@ -1,5 +1,6 @@
 const kept = (key) => `uniun-draft:${key}`;
 const SENT = "uniun-sent:";
+const BEGAN = "uniun-began";
 const joined = (...texts) => texts.filter(Boolean).join("\n");
 // Where one types on the screen, Enter is a new line. Who has neither mouse nor screen to touch sends with it.
 const touched = () => matchMedia("(pointer: coarse)").matches;
@@ -34,6 +35,11 @@ export default {
   // sent: asked, and not known to be in the database. unsure: those of an earlier visit. back: the one that came back.
   data: () => ({ text: "", editing: null, sent: null, unsure: [], back: null, tries: 0, note: "", before: "", told_at: -Infinity }),
   mounted() {
+    // A page that was being reloaded already when its conversation began could not change the address any more.
+    const began = sessionStorage.getItem(BEGAN);
+    sessionStorage.removeItem(BEGAN);
+    const reloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
+    if (began && reloaded && this.draft_key === "new") location.replace(`/c/${began}`);
     this.key_of_draft = this.draft_key;
     this.stored = this.text = localStorage.getItem(kept(this.key_of_draft)) ?? "";
     this.unsure = Object.keys(localStorage)
@@ -144,6 +150,7 @@ export default {
       this.stored = text;
     },
     accepted(draft_key) {
+      if (this.key_of_draft === "new") sessionStorage.setItem(BEGAN, draft_key);
       if (draft_key !== this.key_of_draft && localStorage.getItem(kept(this.key_of_draft)) === this.stored) localStorage.removeItem(kept(this.key_of_draft));
       this.key_of_draft = draft_key;
       this.keep();

@@ -131,8 +131,8 @@ def test_a_question_that_is_told_twice_is_asked_once(desk: Desk) -> None:
 
 
 def test_a_question_that_the_server_never_speaks_of_comes_back(desk: Desk) -> None:
+    desk.context.clock.install()
     page = desk.open("/")
-    page.clock.install()
     page.evaluate(DEAF)
     ask(page, "Say: Back again.")
     page.wait_for_function("window.swallowed > 0")
@@ -158,6 +158,14 @@ def test_after_a_reload_a_question_that_came_is_shown_and_not_offered_again(page
     expect(page.locator(".u-bubble")).to_have_text(["First?", "Second?"])
     expect(field(page)).to_have_value("")
     assert kept_here(page) == []
+
+
+def test_a_reload_that_was_under_way_when_the_conversation_began_leads_there(page: Page) -> None:
+    page.evaluate("sessionStorage.setItem('uniun-began', 'asked')")
+    page.reload()
+    page.wait_for_url("**/c/asked")
+    expect(page.locator(".u-bubble")).to_have_text(["First?", "Second?"])
+    assert page.evaluate("sessionStorage.getItem('uniun-began')") is None
 
 
 def test_after_a_reload_a_question_that_did_not_come_is_back(page: Page) -> None:
