@@ -51,7 +51,8 @@ class KvCache:
             slot = self._fresh()
             slot.batches = Batches(lost.until(len(tokens) - 1))
         elif (slot := self._prefix(cache_key, tokens)) is not None:
-            self._cut(slot, self._reusable(slot, tokens))
+            kept = min(common_prefix(slot.tokens, tokens), len(tokens) - 1)
+            self._cut(slot, kept if slot.cache_key == cache_key else self._reusable(slot, tokens, kept))
         else:
             slot = self._fresh()
         slot.job_id, slot.cache_key = job_id, cache_key
@@ -116,15 +117,14 @@ class KvCache:
         backend = self._backend
         return batches.fit(backend.least_chunk + backend.most_chunk - 1, backend.context_tokens)
 
-    def _reusable(self, slot: Slot, tokens: Sequence[int]) -> int:
-        """How many of the slot's tokens.
+    def _reusable(self, slot: Slot, tokens: Sequence[int], common: int) -> int:
+        """How many of a stranger's tokens, of which so many are common.
 
         Of what was read for another prompt some may be read again, so that the state is as if this prompt had been read
         whole: in chunks of the same kind that begin where they could have begun. What an answer has added token by
         token stays as it is, with what is before it.
         """
         all_but_last, least = len(tokens) - 1, self._backend.least_chunk
-        common = min(common_prefix(slot.tokens, tokens), all_but_last)
         runs = slot.batches.until(common)
         if runs[-1:] == [(1, 1)]:  # the last of that prompt, which is evaluated by itself
             runs.pop()

@@ -257,7 +257,15 @@ def test_a_kept_prompt_leaves_what_reading_the_whole_would_leave(
     slot = kv.take("turn-1", "talk", LONG)
     read(kv, slot, LONG, *before)
     kv.end("turn-1")
-    assert len(kv.take("turn-2", "talk", prompt).tokens) == kept
+    assert len(kv.take("other", "other", prompt).tokens) == kept
+
+
+def test_the_next_turn_reads_only_what_is_new() -> None:
+    """Also of what was read ahead for it."""
+    kv = KvCache(Ledger(least_chunk=64), 1 << 20)
+    read(kv, kv.take("ahead", "talk", LONG), LONG, 100)
+    kv.end("ahead")
+    assert len(kv.take("turn", "talk", LONG[:110]).tokens) == 100
 
 
 def test_a_lost_state_is_made_in_the_batches_that_it_was_made_in() -> None:

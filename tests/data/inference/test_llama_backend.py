@@ -77,7 +77,7 @@ def test_a_kept_prefix_leaves_the_bits_of_a_prompt_that_is_read_whole(
     """Of a prompt before, of which so many tokens are the same, whether it was longer or not."""
 
     def read(kv: KvCache, job: str, prompt: list[int]) -> NDArray[np.float32]:
-        slot = kv.take(job, "talk", prompt)
+        slot = kv.take(job, job, prompt)
         sizes = ChunkSizer(0.4, backend.least_chunk, backend.most_chunk)
         while (missing := len(prompt) - 1 - len(slot.tokens)) > 0:
             held = len(slot.tokens)

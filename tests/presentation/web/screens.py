@@ -97,7 +97,7 @@ def _conflict(page: Page) -> None:
 
 
 def _found(page: Page) -> None:
-    page.get_by_text("with these words").wait_for()
+    page.get_by_text("these words").first.wait_for()
     page.get_by_role("heading", name="Close in meaning").wait_for()
 
 
