@@ -190,6 +190,8 @@ class Answer:
             model=self._asking.conversation.model,
             sampling=VARIED if self._asking.text is None and self._takes_the_likeliest() else None,
         )
+        if self._stopping:  # while the messages were read
+            self._job.cancel()
         kept_at, period = self._by.identities.now(), KEEP_PERIOD
         async for event in self._job.events():
             if not isinstance(event, TextDelta):

@@ -33,7 +33,7 @@ from tests.end_to_end.fast_time import FastClock, FastLoop
 from tests.fakes import MemoryStore
 from tests.memory.embedder import WordEmbedder
 
-ANSWER = " ".join(f"word{number}" for number in range(300))
+ANSWER = " ".join(f"word{number}" for number in range(100))
 ECHO = "echo"
 MARK = re.compile(r"mark-\w+")
 TICKS, FIRST_TICK_S, TICK_S = 60, 200.0, 30.0

@@ -357,6 +357,29 @@ def test_being_cancelled_keeps_what_there_is_and_cancels_the_job() -> None:
     asyncio.run(scenario())
 
 
+def test_a_stop_while_the_history_is_read_is_not_lost() -> None:
+    """Between the beginning of the answer and that of its job."""
+    world = World([*answer("Half")[:1], HOLD])
+    read = world.conversations.path
+
+    async def scenario() -> None:
+        one = world.answer(world.asking("x"))
+
+        async def path(message_id: str) -> tuple[ChatMessage, ...]:
+            one.cancel()
+            return await read(message_id)
+
+        async with aclosing(one.events()) as events:
+            await anext(events)
+            world.conversations.path = path  # type: ignore[method-assign]
+            assert [event async for event in events] == []
+        world.conversations.path = read  # type: ignore[method-assign]
+        assert all(job.cancelled.is_set() for job in world.coordinator.jobs)
+
+    asyncio.run(scenario())
+    assert asyncio.run(world.path())[-1].state == "stopped"
+
+
 def test_an_error_of_the_notes_is_kept_on_the_answer() -> None:
     world = World()
 
