@@ -90,7 +90,8 @@ def test_a_kept_prefix_leaves_the_bits_of_a_prompt_that_is_read_whole(
     prompt = PROMPT[:tokens]
     whole = read(KvCache(backend, 1 << 20), "whole", prompt)
     for other in ([*PROMPT[:kept], 5, 6], PROMPT[:kept] + PROMPT[kept + 1 : 600]):
-        backend.clear(0)
+        for sequence in range(backend.slots):
+            backend.clear(sequence)
         kv = KvCache(backend, 1 << 20)
         read(kv, "before", other)
         assert (read(kv, "after", prompt) == whole).all()
