@@ -105,6 +105,8 @@ class ReadingOverview(Entity):
 class Passage(Entity):
     """A piece of a note that answers draw on."""
 
+    number: int
+    """How the text that it stands in names it."""
     note_id: str
     title: str
     text: str
@@ -114,7 +116,7 @@ class Passage(Entity):
 
 
 class RetrievedContext(Entity):
-    """What is put before a question. `citations` are numbered from 1 in this order, as in the text."""
+    """What is put before a question; `citations` best first."""
 
     text: str
     citations: tuple[Passage, ...]

@@ -9,7 +9,7 @@ from domain.entities.llm import GenerationEvent, GenerationResult, LlmTaskKind, 
 from domain.prompts import chat as prompt
 from domain.repositories.model_store import ModelStore
 from domain.repositories.notes import ManasRepository
-from domain.usecases.chat import citations_of
+from domain.usecases.citations import citations_of
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, GenerateOneShotUseCase
 from domain.usecases.retrieval import RetrieveContextUseCase, context_budget
 
@@ -58,7 +58,7 @@ class AskNotesUseCase:
         rules = "\n\n".join(part for part in (prompt.ANSWERING, system) if part)
         messages = (
             Message(role="system", content=rules),
-            Message(role="user", content=prompt.question(text, notes=context.text)),
+            Message(role="user", content=prompt.question(text, context)),
         )
         result = await self._generate(kind, flow, messages, model=name, on_event=on_event, **options)
         return NotesAnswer(

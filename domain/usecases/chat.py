@@ -1,7 +1,5 @@
 """One answer in a conversation: from the notes, with citations, and kept while it comes."""
 
-import re
-import unicodedata
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import timedelta
@@ -28,6 +26,7 @@ from domain.repositories.identity import Identities
 from domain.repositories.model_store import ModelStore
 from domain.repositories.notes import NoteRepository
 from domain.repositories.scheduler_coordinator import JobHandle
+from domain.usecases.citations import citations_of, cited, cited_before
 from domain.usecases.llm import UNKNOWN_CONTEXT_TOKENS, ReadAheadUseCase, SendChatStreamUseCase
 from domain.usecases.passages import keywords
 from domain.usecases.repetition import goes_in_circles
@@ -43,7 +42,6 @@ VARIED = Sampling(temperature=0.7, top_p=0.95)
 """For a retry: the likeliest tokens would be the same answer again."""
 _FEW_WORDS = 3
 _CIRCLES = "It went on repeating itself. Answer again, ask differently, or use a larger model."
-_CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 
 
 class Asking(Entity):
@@ -120,6 +118,8 @@ class Answer:
         self._job: JobHandle | None = None
         self._stopping = False
         self._fold = ThinkingFold()
+        self._cited_before: tuple[Citation, ...] = ()
+        """Within a conversation one note keeps one number."""
         self._cut: str | None = None
         """Why it has no end."""
 
@@ -144,17 +144,19 @@ class Answer:
         error: str | None = None
         failure: UniunError | None = None
         try:
-            context = await self._context(question)
-            citations = citations_of(context)
-            answer = answer.model_copy(update={"citations": citations})
+            before = (await self._by.conversations.path(question.id))[:-1]
+            self._cited_before = cited_before(before)
+            context = await self._context(question, before)
+            answer = answer.model_copy(update={"citations": citations_of(context)})
             yield AnswerBegun(
                 question_id=question.id,
                 answer_id=answer.id,
-                citations=citations,
+                citations=(*answer.citations, *self._only_before(answer)),
                 hindrance=context.hindrance if context is not None else None,
             )
             if not self._stopping:
-                async with aclosing(self._stream(question, answer, context)) as events:
+                messages = self._messages(question, before, context)
+                async with aclosing(self._stream(messages, answer)) as events:
                     async for event in events:
                         yield event
                 state, error = ("stopped", self._cut) if self._cut else ("complete", None)
@@ -181,17 +183,14 @@ class Answer:
         return self._so_far(answer, state, error)
 
     async def _stream(
-        self, question: ChatMessage, answer: ChatMessage, context: RetrievedContext | None
+        self, messages: tuple[Message, ...], answer: ChatMessage
     ) -> AsyncGenerator[AnswerEvent, None]:
-        messages = await self._messages(question, context)
         self._job = self._by.send(
             self._asking.conversation.id,
             messages,
             model=self._asking.conversation.model,
             sampling=VARIED if self._asking.text is None and self._takes_the_likeliest() else None,
         )
-        if self._stopping:  # while the messages were read
-            self._job.cancel()
         kept_at, period = self._by.identities.now(), KEEP_PERIOD
         async for event in self._job.events():
             if not isinstance(event, TextDelta):
@@ -237,9 +236,14 @@ class Answer:
             "thinking": self._fold.thinking.strip(),
             "state": state,
             "error": error,
-            "citations": answer.citations if text else (),
+            "citations": (*answer.citations, *cited(text, self._only_before(answer))) if text else (),
         }
         return answer.model_copy(update=update)
+
+    def _only_before(self, answer: ChatMessage) -> tuple[Citation, ...]:
+        """Notes that earlier answers refer to and this one was not given again: it may mean them all the same."""
+        given = {citation.note_id for citation in answer.citations}
+        return tuple(citation for citation in self._cited_before if citation.note_id not in given)
 
     # -- before the answer
 
@@ -283,39 +287,39 @@ class Answer:
             created_at=self._by.identities.now(),
         )
 
-    async def _context(self, question: ChatMessage) -> RetrievedContext | None:
+    async def _context(self, question: ChatMessage, before: Sequence[ChatMessage]) -> RetrievedContext | None:
         """None when there are no notes at all: then it is a plain chat, and the embedder need not be there."""
         if not await self._by.notes.count():
             return None
         asked = question.content
         if len(keywords(asked)) < _FEW_WORDS:
             # "And why?" finds nothing by itself; it is about what was asked before.
-            path = await self._by.conversations.path(question.id)
-            before = [message.content for message in path[:-1] if message.role == "user"]
-            asked = "\n".join([*before[-1:], asked])
+            questions = [message.content for message in before if message.role == "user"]
+            asked = "\n".join([*questions[-1:], asked])
         note_id = self._asking.draft_note_id
         return await self._by.retrieve(
             asked,
             budget_tokens=self._budget() // (2 if self._asking.draft is not None else 1),
             manas_id=self._asking.conversation.manas_id,
             leave_out=() if note_id is None else (note_id,),
+            numbers={citation.note_id: citation.number for citation in self._cited_before},
         )
 
-    async def _messages(self, question: ChatMessage, context: RetrievedContext | None) -> tuple[Message, ...]:
+    def _messages(
+        self, question: ChatMessage, before: Sequence[ChatMessage], context: RetrievedContext | None
+    ) -> tuple[Message, ...]:
         """System, history, and the newest question with its notes.
 
         The order is for the KV cache. What notes fit changes with every question, so they stand with the newest
         question, at the end; once answered, a question is in the history as it was typed. The system message and the
         history are then the same tokens at every turn, and only the last turn is prefilled again.
         """
-        path = await self._by.conversations.path(question.id)
         noted = context is not None or self._asking.draft is not None
         draft, selected = self._draft()
-        notes = context.text if context is not None else ""
-        newest = prompt.question(question.content, notes=notes, draft=draft, selected=selected)
+        newest = prompt.question(question.content, context, draft=draft, selected=selected)
         return (
             *head(self._asking, noted=noted),
-            *_history(path[:-1]),
+            *_history(before),
             Message(role="user", content=newest),
         )
 
@@ -355,29 +359,6 @@ def _history(path: Sequence[ChatMessage]) -> list[Message]:
             history.append(Message(role="assistant", content=message.content))
             question = None
     return history
-
-
-def citations_of(context: RetrievedContext | None) -> tuple[Citation, ...]:
-    """The notes that an answer may cite, numbered as in the context."""
-    if context is None:
-        return ()
-    return tuple(
-        Citation(number=number, note_id=passage.note_id, title=passage.title, written_by=passage.written_by)
-        for number, passage in enumerate(context.citations, start=1)
-    )
-
-
-def cited(answer: str, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
-    """Those that the answer refers to. From the others it may have been written too, but it does not say so."""
-    numbers = {int(number) for group in _CITED.findall(answer) for number in group.split(",")}
-    return tuple(citation for citation in citations if citation.number in numbers)
-
-
-def only_cites(answer: str, citations: tuple[Citation, ...]) -> bool:
-    """Whether it names notes and says nothing: "[1]" or "[1], [3].". A sign, as "✅" or "√", says something."""
-    rest = _CITED.sub("", answer)
-    said = any(not char.isspace() and not unicodedata.category(char).startswith("P") for char in rest)
-    return not said and bool(cited(answer, citations))
 
 
 def _cut_words(tokens: int, fold: ThinkingFold) -> str:

@@ -42,7 +42,13 @@ class NewestPassages:
         found = await self._notes.many([line.id for line in newest[:20]])
         share = max(1, budget_tokens // 3)
         return tuple(
-            Passage(note_id=note.id, title=note.title, text=cut_middle(note.text, share), score=1 / rank)
+            Passage(
+                number=rank,
+                note_id=note.id,
+                title=note.title,
+                text=cut_middle(note.text, share),
+                score=1 / rank,
+            )
             for rank, note in enumerate(found, start=1)
         )
 

@@ -1,6 +1,7 @@
 """What the notes say about a question: by meaning, by words and through the graph, packed into a token budget."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import count
 
 from domain.entities.knowledge import Passage, Relation, RetrievedContext
 from domain.entities.note import Note
@@ -65,8 +66,10 @@ class RetrieveContextUseCase:
         budget_tokens: int,
         manas_id: str | None = None,
         leave_out: Collection[str] = (),
+        numbers: Mapping[str, int] | None = None,
     ) -> RetrievedContext:
-        """Empty when nothing fits the question. `leave_out` are ids of notes that the model sees anyway.
+        """Empty when nothing fits the question. `leave_out` are ids of notes that the model sees anyway; `numbers` those
+        that notes have already, by id. The others get the lowest that are free.
 
         Without the embedder it searches by words and the graph alone, and `hindrance` says why.
         """
@@ -85,7 +88,9 @@ class RetrieveContextUseCase:
         ][: 2 * _CITED]
         notes = await self._notes.many(order)
         summaries = await self._knowledge.summaries(order)
-        passages = _choose(notes, summaries, asked, set(direct), await self._writers(notes), budget_tokens)
+        passages = _choose(
+            notes, summaries, asked, set(direct), await self._writers(notes), numbers or {}, budget_tokens
+        )
         relations = await self._knowledge.relations_of([passage.note_id for passage in passages])
         text = _render(passages, _lines(passages, relations, asked, int(budget_tokens * _RELATION_SHARE)))
         return RetrievedContext(
@@ -123,14 +128,18 @@ def _choose(
     asked: frozenset[str],
     direct: set[str],
     writers: Mapping[str, str],
+    numbers: Mapping[str, int],
     budget_tokens: int,
 ) -> tuple[Passage, ...]:
     """Best first. A note that only the graph brought in is there with its summary; what repeats is left out."""
     chosen: list[Passage] = []
     seen: list[frozenset[str]] = []
     left = int(budget_tokens * (1 - _RELATION_SHARE))
+    free = (number for number in count(1) if number not in numbers.values())
+    next_number = next(free)
     for rank, note in enumerate(notes):
-        room = int(left * _NOTE_SHARE) - text_tokens(_heading(len(chosen) + 1, note.title)) - 1
+        number = numbers.get(note.id, next_number)
+        room = int(left * _NOTE_SHARE) - text_tokens(_heading(number, note.title)) - 1
         if room < _SMALLEST_PASSAGE_TOKENS or len(chosen) == _CITED:
             break
         text = _passage(note, summaries.get(note.id, ""), asked, room, summary_only=note.id not in direct)
@@ -139,6 +148,7 @@ def _choose(
             continue
         seen.append(said)
         passage = Passage(
+            number=number,
             note_id=note.id,
             title=note.title,
             text=text,
@@ -146,7 +156,9 @@ def _choose(
             written_by=writers.get(note.id),
         )
         chosen.append(passage)
-        left -= text_tokens(_numbered(len(chosen), passage)) + 1
+        left -= text_tokens(_numbered(passage)) + 1
+        if number == next_number:
+            next_number = next(free)
     return tuple(chosen)
 
 
@@ -180,15 +192,15 @@ def _heading(number: int, title: str) -> str:
     return f"[{number}] {' '.join(title.split())}\n"
 
 
-def _numbered(number: int, passage: Passage) -> str:
-    return f"{_heading(number, passage.title)}{passage.text}\n"
+def _numbered(passage: Passage) -> str:
+    return f"{_heading(passage.number, passage.title)}{passage.text}\n"
 
 
 def _lines(
     passages: Sequence[Passage], relations: Sequence[Relation], asked: frozenset[str], budget_tokens: int
 ) -> list[str]:
     """Relations that a cited note asserts, as sentences with its number; those nearest to the question first."""
-    numbers = {passage.note_id: number for number, passage in enumerate(passages, start=1)}
+    numbers = {passage.note_id: passage.number for passage in passages}
     sentences: list[tuple[int, str]] = []
     for relation in relations:
         by = sorted(numbers[note_id] for note_id in relation.note_ids if note_id in numbers)
@@ -206,7 +218,7 @@ def _lines(
 
 
 def _render(passages: Sequence[Passage], lines: Sequence[str]) -> str:
-    parts = [_numbered(number, passage) for number, passage in enumerate(passages, start=1)]
+    parts = [_numbered(passage) for passage in passages]
     if lines:
         parts.append("Related:\n" + "\n".join(lines) + "\n")
     return "\n".join(parts).strip()

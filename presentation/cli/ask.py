@@ -13,7 +13,7 @@ from typing import Any
 from domain.entities.conversation import Citation
 from domain.entities.llm import GenerationEvent, GenerationResult, LlmTaskKind, Sampling, TextDelta
 from domain.errors import InvalidRequest, InvalidSchema, UniunError
-from domain.usecases.chat import cited
+from domain.usecases.citations import cited
 from domain.usecases.thinking import ThinkingFold, answer_only
 from presentation.cli.openers import Controllers
 from presentation.cli.progress import WaitingLine, ensure

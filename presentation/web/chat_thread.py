@@ -8,7 +8,7 @@ from nicegui import ui
 from nicegui.element import Element
 
 from domain.entities.conversation import ChatMessage, Citation, PathMessage
-from domain.usecases.chat import cited, only_cites
+from domain.usecases.citations import cited, only_cites
 from presentation.web.live_answers import LiveAnswer
 from presentation.web.live_markdown import LiveMarkdown
 from presentation.web.markdown import html_of

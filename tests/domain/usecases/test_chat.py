@@ -14,7 +14,8 @@ from domain.entities.conversation import (
 )
 from domain.entities.llm import Sampling, TextDelta
 from domain.errors import DatabaseError, InvalidRequest, JobCancelled, ModelUnavailable, NoteNotFound
-from domain.usecases.chat import Asking, cited, only_cites
+from domain.usecases.chat import Asking
+from domain.usecases.citations import cited, only_cites
 from domain.usecases.conversations import SettleInterruptedAnswersUseCase
 from tests.fakes import HOLD, MemoryStore, ScriptedCoordinator, answer
 from tests.memory.chat import MemoryChat
@@ -267,6 +268,46 @@ def test_citations_are_those_that_the_answer_refers_to() -> None:
     asyncio.run(scenario())
 
 
+def test_within_a_conversation_a_note_keeps_its_number() -> None:
+    world = World(answer("Two minutes [1]."), answer("Four minutes [2]."), answer("As I said [1], and [2]."))
+
+    async def scenario() -> None:
+        await world.library.write("green", "Green tea", "Green tea steeps two minutes.")
+        await world.library.write("black", "Assam", "Assam wants four minutes.")
+        await world.library.write("zeno", "Stoics", "Zeno taught in a painted porch.")
+        for question in (
+            "How long does green steep?",
+            "How long does Assam want?",
+            "Who taught in the porch?",
+        ):
+            path = await world.path() if world.coordinator.requests else []
+            await world.ask(question, path[-1].id if path else None)
+
+    asyncio.run(scenario())
+    _, first, _, second, _, third = asyncio.run(world.path())
+    assert {c.number: c.title for c in cited(first.content, first.citations)} == {1: "Green tea"}
+    assert {c.number: c.title for c in cited(second.content, second.citations)} == {2: "Assam"}
+    assert {c.number: c.title for c in third.citations} == {3: "Stoics", 1: "Green tea", 2: "Assam"}
+    asked = [request.messages[-1].content for request in world.coordinator.requests]
+    assert ["like this: [1]" in asked[0], "[2] Assam" in asked[1], "like this: [2]" in asked[1]] == [True] * 3
+    assert "[3] Stoics" in asked[2]
+    assert world.coordinator.requests[2].messages[1:3] == world.coordinator.requests[1].messages[1:3]
+
+
+def test_a_number_that_no_answer_used_is_free_again() -> None:
+    world = World(answer("I just know."), answer("Four minutes [1]."))
+
+    async def scenario() -> None:
+        await world.library.write("green", "Green tea", "Green tea steeps two minutes.")
+        await world.library.write("black", "Assam", "Assam wants four minutes.")
+        await world.ask("How long does green steep?")
+        await world.ask("How long does Assam want?", (await world.path())[-1].id)
+
+    asyncio.run(scenario())
+    best = asyncio.run(world.path())[-1].citations[0]
+    assert (best.number, best.title) == (1, "Assam")
+
+
 def test_a_short_question_is_looked_up_with_the_one_before() -> None:
     world = World()
 
@@ -358,7 +399,7 @@ def test_being_cancelled_keeps_what_there_is_and_cancels_the_job() -> None:
 
 
 def test_a_stop_while_the_history_is_read_is_not_lost() -> None:
-    """Between the beginning of the answer and that of its job."""
+    """Before there is a job that could be cancelled."""
     world = World([*answer("Half")[:1], HOLD])
     read = world.conversations.path
 
@@ -369,12 +410,12 @@ def test_a_stop_while_the_history_is_read_is_not_lost() -> None:
             one.cancel()
             return await read(message_id)
 
+        world.conversations.path = path  # type: ignore[method-assign]
         async with aclosing(one.events()) as events:
-            await anext(events)
-            world.conversations.path = path  # type: ignore[method-assign]
+            assert isinstance(await anext(events), AnswerBegun)
             assert [event async for event in events] == []
         world.conversations.path = read  # type: ignore[method-assign]
-        assert all(job.cancelled.is_set() for job in world.coordinator.jobs)
+        assert world.coordinator.jobs == []
 
     asyncio.run(scenario())
     assert asyncio.run(world.path())[-1].state == "stopped"

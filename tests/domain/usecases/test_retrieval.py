@@ -55,6 +55,22 @@ def test_passages_are_numbered_and_the_best_is_first() -> None:
     assert context.hindrance is None
 
 
+def test_a_note_keeps_the_number_that_it_has_and_others_get_the_lowest_free() -> None:
+    filled = library(
+        TEA, ("black", "Black tea", "Assam steeps longer."), ("oolong", "Oolong", "It steeps too.")
+    )
+    asyncio.run(filled.read("tea", "Tea.", ("green tea", "contains", "theanine")))
+    use_case = RetrieveContextUseCase(
+        filled.embedder, filled.vectors, filled.notes, filled.knowledge, MemoryGanas()
+    )
+    asked = use_case("green tea steeps", budget_tokens=800, numbers={"tea": 4, "gone": 1, "oolong": 2})
+    context = asyncio.run(asked)
+    found = {passage.note_id: passage.number for passage in context.citations}
+    assert found == {"tea": 4, "black": 3, "oolong": 2}
+    assert context.text.startswith("[4] Green tea\n")
+    assert "green tea contains theanine. [4]" in context.text
+
+
 def test_the_same_question_gives_the_same_text() -> None:
     notes = [(f"n{at}", f"Tea {at}", f"Tea of kind {at} steeps.") for at in range(30)]
     one, other = library(*notes), library(*reversed(notes))
