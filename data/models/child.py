@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from domain.reasons import thread_limit
+
 _TAIL_LINES = 40
 _LINE_BYTES = 1 << 20
 _ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +28,11 @@ class ChildResult:
     code: int
     tail: str
 
+    @property
+    def cause(self) -> str:
+        """Of a failure: the last line, unless the tail shows that the system gave it no thread or no process."""
+        return thread_limit(self.tail) or self.tail[self.tail.rfind("\n") + 1 :] or "it said nothing"
+
 
 async def run_module(
     module: str,
@@ -35,21 +42,30 @@ async def run_module(
 ) -> ChildResult:
     """Runs `python -m module arguments`; `on_line` sees every line of its output.
 
-    Whatever ends this call early (cancellation, `on_line` raising) kills the child first.
+    Whatever ends this call early (cancellation, `on_line` raising) kills the child first. A child that the system does
+    not let us start has failed with the system's words.
     """
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",  # the working directory is the user's and may hold anything
-        "-m",
-        "data.models.child",
-        module,
-        *arguments,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, **(env or {}), "PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8"},
-    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",  # the working directory is the user's and may hold anything
+            "-m",
+            "data.models.child",
+            module,
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={
+                **os.environ,
+                **(env or {}),
+                "PYTHONPATH": os.pathsep.join(paths),
+                "PYTHONIOENCODING": "utf-8",
+            },
+        )
+    except (OSError, RuntimeError) as error:  # a thread waits for the end of each process
+        return ChildResult(1, str(error))
     try:
         tail = await _read_lines(process, on_line)
         return ChildResult(await process.wait(), tail)

@@ -21,6 +21,7 @@ from data.models.wheel import DiskFull
 from domain.counting import counted
 from domain.entities.models import PullProgress
 from domain.errors import ModelUnavailable, UnknownModel
+from domain.reasons import thread_limit
 
 _TELL_EVERY_S = 0.5
 _CAUSES = {
@@ -97,7 +98,9 @@ async def fetch_repository(
             f"The Hugging Face hub has no repository {repository}, or it is private. Check the spelling on "
             "huggingface.co; `uniun models list` shows models that are known to work."
         )
-    detail = failure.get("detail", result.tail.splitlines()[-1] if result.tail else "it said nothing")
+    if why := thread_limit(failure.get("detail", "") + result.tail):
+        raise ModelUnavailable(f"{repository} could not be fetched. {why} Then pull again, which resumes it.")
+    detail = failure.get("detail", result.cause)
     # That the hub cannot be reached says it all; what the resolver or the socket said of it helps nobody.
     more = "" if cause == "unreachable" else f" ({detail[:300]})"
     raise ModelUnavailable(

