@@ -1,17 +1,19 @@
 """Composition root: what is built from what, who closes it, and the way in.
 
-Imports are inside the functions on purpose: `uniun --help` must not wait for what only `uniun chat` needs, and Ctrl-C
-is first dealt with in `main`.
+Imports are inside the functions on purpose: `uniun --help` must not wait for what only `uniun chat` needs.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from presentation.cli.first import stoppable
 
-from presentation.cli.start import begin, interruptible, not_imported
+with stoppable:
+    import sys
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AsyncExitStack, asynccontextmanager
+    from typing import TYPE_CHECKING, Any
+
+    from presentation.cli.start import begin, interruptible, not_imported
 
 if TYPE_CHECKING:
     from pathlib import Path

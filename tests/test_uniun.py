@@ -290,6 +290,49 @@ def test_ctrl_c_in_the_first_and_last_moment_is_1_without_a_traceback(code: str)
     assert (ran.returncode, ran.stderr) == (1, "uniun: stopped.\n")
 
 
+INTERRUPTED_BEFORE_MAIN = """
+import os, sys
+import presentation.cli.first
+moment = 0
+while True:
+    moment += 1
+    said, stderr = os.pipe()
+    if os.fork() == 0:
+        os.dup2(stderr, 2)
+        left = moment
+        def interrupt(event, arguments):
+            global left
+            if event == "import" and arguments[0] not in ("uniun", "__future__"):
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), 2)
+        sys.addaudithook(interrupt)
+        import uniun
+        os._exit(0)
+    os.close(stderr)
+    words = open(said, "rb").read()
+    code = os.waitstatus_to_exitcode(os.wait()[1])
+    if code == 0:
+        break
+    assert (code, words) == (1, b"uniun: stopped.\\n"), (moment, code, words)
+print(moment - 1)
+"""
+
+
+def test_ctrl_c_at_any_import_before_main_is_1_without_a_traceback() -> None:
+    """In a fork of an interpreter that has loaded nothing else, so that each import is seen."""
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_BEFORE_MAIN], capture_output=True, text=True, timeout=LIMIT_S
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert int(ran.stdout) > 10
+
+
+def test_importing_the_program_leaves_ctrl_c_as_it_was() -> None:
+    code = "import signal, uniun; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=LIMIT_S)
+
+
 def test_a_reader_that_leaves_is_no_disaster(tmp_path: Path) -> None:
     program = subprocess.Popen(
         [sys.executable, "-m", "uniun", "simulate", "-", "--json"],

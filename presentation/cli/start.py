@@ -1,15 +1,15 @@
 """The first and the last moment of the program, when there is nothing yet, or no longer, to clean up.
 
-Nothing of ours is imported here: it runs before the imports, which take longer than all the rest of `--help`.
+It runs before all other imports of ours, which take longer than all the rest of `--help`.
 """
 
 import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import NoReturn
+from contextlib import contextmanager
+
+from presentation.cli.first import stop
 
 _OURS = ("background", "data", "domain", "presentation", "uniun")
 _PACKAGES = {"yaml": "pyyaml", "markdown_it": "markdown-it-py"}
@@ -51,10 +51,3 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
     except KeyboardInterrupt:  # while an earlier one was being told of
         stop()
-
-
-def stop(number: int = signal.SIGINT, frame: FrameType | None = None) -> NoReturn:
-    """Ends the process at once, with the status and the sentence of any other interruption."""
-    with suppress(OSError):
-        os.write(2, b"uniun: stopped.\n")
-    os._exit(1)
