@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 
 from domain.errors import ServerRuns
-from presentation.cli.openers import Place
 from presentation.cli.first import stop as stop_at_once
+from presentation.cli.openers import Place
 from presentation.cli.terminal import say
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
