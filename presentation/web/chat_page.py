@@ -10,9 +10,10 @@ from domain.entities.llm import LlmTaskKind
 from domain.errors import ConversationNotFound, InvalidRequest
 from presentation.controllers.chat import ChatController
 from presentation.web.asking import ask, recall
+from presentation.web.branching import Branching
 from presentation.web.chat_head import ChatHead
 from presentation.web.chat_list import ConversationList
-from presentation.web.chat_thread import Thread, ThreadActions, ends_at, written_outside
+from presentation.web.chat_thread import Thread, ThreadActions, written_outside
 from presentation.web.composer import Composer
 from presentation.web.glance import glance
 from presentation.web.live_answers import LiveAnswer
@@ -51,10 +52,6 @@ class ChatPage:
         """Whether it is being written on a branch that is not shown."""
         self._ahead = ReadAhead(chat, site.now)
         self._others = OtherChats(site)
-        self._branched: str | None = None
-        """The message that the user last asked to go on from, where others had followed it."""
-        self._before_branch: str | None = None
-        """What was shown then."""
         self._deleted = False
         self._told = ""
         """Of the answer that is on its way, to who listens."""
@@ -72,7 +69,7 @@ class ChatPage:
                     ThreadActions(
                         retry=self._retry,
                         edit=self._edit,
-                        branch=self._branch,
+                        branch=lambda message: self._branching.begin(message),
                         sibling=self._sibling,
                         halt=site.answers.stop,
                     )
@@ -81,7 +78,7 @@ class ChatPage:
                 self._composer = Composer(chat.conversation.id if chat.path else "new")
                 self._composer.on_send(self._send)
                 self._composer.on_unsure(self._unsure)
-                self._composer.on_unbranch(self._unbranch)
+                self._branching = Branching(site, chat, self._composer, self._nothing_begins)
                 self._composer.on_typing(self._typing)
                 self._composer.on_stop(lambda: site.answers.stop(chat.conversation.id))
                 await self._head.draw_choices()
@@ -126,8 +123,7 @@ class ChatPage:
         self._thread.show(self._chat.path, None if self._elsewhere else live)
         self._composer.busy(live is not None)
         self._composer.wait(live is None and written_outside(self._chat.path))
-        here = live is None or self._elsewhere
-        self._composer.branch(here and ends_at(self._chat.path, self._branched))
+        self._composer.branch((live is None or self._elsewhere) and self._branching.begins)
         if live is None:
             self._thread.say("")
             self._told = ""
@@ -179,30 +175,15 @@ class ChatPage:
             ui.navigate.to(f"/c/{conversation_id}")
 
     def _kept(self, conversation_id: str) -> None:
-        self._composer.accepted(conversation_id)
-        ui.run_javascript(f"history.replaceState(null, '', '/c/{conversation_id}')")
+        address = f"/c/{conversation_id}"
+        self._composer.accepted(conversation_id, address)
+        ui.run_javascript(f"history.replaceState(null, '', '{address}')")
 
     def _retry(self, message: ChatMessage) -> None:
         self._attach(self._site.answers.retry(self._chat, message.id))
 
     def _edit(self, message: ChatMessage) -> None:
         self._composer.edit(message.id, message.content)
-
-    async def _branch(self, message: ChatMessage) -> None:
-        self._nothing_begins()
-        if not ends_at(self._chat.path, message.id):
-            self._branched, self._before_branch = message.id, self._chat.conversation.leaf_id
-            await self._chat.branch(message.id)
-            self._site.changes.tell("conversations")
-        self._composer.focus()
-
-    async def _unbranch(self) -> None:
-        self._nothing_begins()
-        if self._before_branch is not None:
-            await self._chat.branch(self._before_branch)
-            self._branched = self._before_branch = None
-            self._site.changes.tell("conversations")
-        self._composer.focus()
 
     async def _sibling(self, message_id: str) -> None:
         self._nothing_begins()

@@ -1,6 +1,6 @@
 const kept = (key) => `uniun-draft:${key}`;
 const SENT = "uniun-sent:";
-const BEGAN = "uniun-began";
+const BEGAN = "uniun-begun-at";
 const joined = (...texts) => texts.filter(Boolean).join("\n");
 // Where one types on the screen, Enter is a new line. Who has neither mouse nor screen to touch sends with it.
 const touched = () => matchMedia("(pointer: coarse)").matches;
@@ -18,7 +18,7 @@ export default {
       </div>
       <div v-if="branching && !editing" class="u-editing">
         <span role="status">What you write next begins a new branch here. What followed stays, under “Branches”.</span>
-        <button v-if="leaves" type="button" class="u-link" @click="$emit('unbranch')">Cancel</button>
+        <button type="button" class="u-link" @click="$emit('unbranch')">Cancel</button>
       </div>
       <p v-if="note" class="u-editing" role="alert">{{ note }}</p>
       <div class="u-composer-box">
@@ -30,16 +30,16 @@ export default {
           :disabled="!text.trim()"><i class="q-icon material-icons" aria-hidden="true">arrow_upward</i></button>
       </div>
     </form>`,
-  props: { draft_key: String, label: String, longest: Number, busy: Boolean, waits: Boolean, branching: Boolean, leaves: Boolean },
+  props: { draft_key: String, label: String, longest: Number, busy: Boolean, waits: Boolean, branching: Boolean },
   emits: ["send", "unsure", "stop", "typing", "unbranch"],
   // sent: asked, and not known to be in the database. unsure: those of an earlier visit. back: the one that came back.
   data: () => ({ text: "", editing: null, sent: null, unsure: [], back: null, tries: 0, note: "", before: "", told_at: -Infinity }),
   mounted() {
     // A page that was being reloaded already when its conversation began could not change the address any more.
-    const began = sessionStorage.getItem(BEGAN);
+    const [began, address] = JSON.parse(sessionStorage.getItem(BEGAN) ?? "[]");
     sessionStorage.removeItem(BEGAN);
     const reloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
-    if (began && reloaded && this.draft_key === "new") location.replace(`/c/${began}`);
+    if (reloaded && began === this.draft_key && address !== location.pathname + location.search) location.replace(address);
     this.key_of_draft = this.draft_key;
     this.stored = this.text = localStorage.getItem(kept(this.key_of_draft)) ?? "";
     this.unsure = Object.keys(localStorage)
@@ -149,8 +149,8 @@ export default {
       else if (localStorage.getItem(kept(this.key_of_draft)) === this.stored) localStorage.removeItem(kept(this.key_of_draft));
       this.stored = text;
     },
-    accepted(draft_key) {
-      if (this.key_of_draft === "new") sessionStorage.setItem(BEGAN, draft_key);
+    accepted(draft_key, address) {
+      if (this.draft_key === this.key_of_draft) sessionStorage.setItem(BEGAN, JSON.stringify([this.draft_key, address]));
       if (draft_key !== this.key_of_draft && localStorage.getItem(kept(this.key_of_draft)) === this.stored) localStorage.removeItem(kept(this.key_of_draft));
       this.key_of_draft = draft_key;
       this.keep();

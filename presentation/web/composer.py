@@ -27,7 +27,6 @@ class Composer(Element, component="composer.js"):
         self._props["busy"] = False
         self._props["waits"] = False
         self._props["branching"] = False
-        self._props["leaves"] = False
         self.question_id: str | None = None
         """Of what was sent last, until it is taken or refused. The browser made it up."""
         self.again = False
@@ -77,7 +76,6 @@ class Composer(Element, component="composer.js"):
 
     def on_unbranch(self, leave: Callable[[], Any]) -> None:
         """When the user does not want to begin a branch after all."""
-        self._props["leaves"] = True
         self.on("unbranch", lambda: leave(), args=[])
 
     def busy(self, busy: bool) -> None:
@@ -99,9 +97,9 @@ class Composer(Element, component="composer.js"):
         """So that the user can write at once."""
         self.run_method("focus")
 
-    def accepted(self, draft_key: str) -> None:
-        """There is a conversation now: what is typed from here on is kept under this name."""
-        self.run_method("accepted", draft_key)
+    def accepted(self, draft_key: str, address: str) -> None:
+        """There is a conversation now, and where: what is typed from here on is kept under this name."""
+        self.run_method("accepted", draft_key, address)
 
     def taken(self, question_id: str) -> None:
         """That question is in the database."""

@@ -9,7 +9,8 @@ from domain.entities.conversation import ChatMessage, Draft
 from domain.entities.llm import LlmTaskKind
 from domain.errors import ConversationNotFound, InvalidRequest
 from presentation.web.asking import ask, recall
-from presentation.web.chat_thread import Thread, ThreadActions, ends_at, written_outside
+from presentation.web.branching import Branching
+from presentation.web.chat_thread import Thread, ThreadActions, written_outside
 from presentation.web.composer import Composer
 from presentation.web.glance import glance
 from presentation.web.live_answers import LiveAnswer
@@ -26,20 +27,26 @@ LOOK_S = 0.2
 
 
 class ComposerPanel:
-    """One conversation about one note. `on_begun` is told its id once it is kept."""
+    """One conversation about one note."""
 
-    def __init__(self, site: Site, note_id: str, field: NoteField, is_kept: Callable[[], bool]) -> None:
-        """`is_kept` tells whether the note is in the database yet."""
+    def __init__(
+        self,
+        site: Site,
+        note_id: str,
+        field: NoteField,
+        is_kept: Callable[[], bool],
+        on_found: Callable[[], object],
+    ) -> None:
+        """`is_kept` tells whether the note is in the database yet. `on_found`: an earlier visit's conversation is back."""
         self._site = site
         self._is_kept = is_kept
+        self._on_found = on_found
         self._note_id = note_id
         self._field = field
         self._chat = site.faces.composer_chat(note_id, None)
         self._ahead = ReadAhead(self._chat, site.now)
         self._outside = Outside(site, self._chat, lambda: self._live is None)
         self._live: LiveAnswer | None = None
-        self._branched: str | None = None
-        """The message that the user last asked to go on from, where others had followed it."""
         self._others = OtherChats(site)
         self._turn = asyncio.Lock()
         """An older reading of the conversation must not end after a newer."""
@@ -52,7 +59,7 @@ class ComposerPanel:
             ThreadActions(
                 retry=self._retry,
                 edit=self._edit,
-                branch=self._branch,
+                branch=lambda message: self._branching.begin(message),
                 sibling=self._sibling,
                 halt=self._site.answers.stop,
             )
@@ -63,9 +70,8 @@ class ComposerPanel:
         self._spoken = plain("").classes("u-hidden").props("role=status aria-live=polite")
         self._composer = Composer(f"note/{self._note_id}", "Ask about this note")
         self._composer.on_send(self._send)
-        self._composer.on_unsure(
-            lambda question_id: recall(self._site, self._chat, self._composer, question_id)
-        )
+        self._composer.on_unsure(self._unsure)
+        self._branching = Branching(self._site, self._chat, self._composer, self._nothing_runs)
         self._composer.on_typing(self._typing)
         self._composer.on_stop(lambda: self._site.answers.stop(self._chat.conversation.id))
         self._timer = ui.timer(LOOK_S, self._look, active=False)
@@ -110,7 +116,7 @@ class ComposerPanel:
         self._composer.busy(live is not None)
         outside = live is None and written_outside(self._chat.path)
         self._composer.wait(outside)
-        self._composer.branch(live is None and ends_at(self._chat.path, self._branched))
+        self._composer.branch(live is None and self._branching.begins)
         self._timer.active = live is not None
         answered = any(
             shown.message.role == "assistant" and shown.message.content for shown in self._chat.path
@@ -148,10 +154,21 @@ class ComposerPanel:
             return
         ask(self._site, self._chat, self._composer, text, editing, attach=self._attach, kept=self._kept)
 
+    async def _unsure(self, question_id: str) -> None:
+        conversation_id = await recall(self._site, self._chat, self._composer, question_id)
+        if conversation_id is None or self._chat.kept:
+            return
+        async with self._turn:
+            await self._chat.open(conversation_id)
+            await self._read()
+        self._kept(conversation_id)
+        self._on_found()
+
     def _kept(self, conversation_id: str) -> None:
-        self._composer.accepted(f"note/{self._note_id}")
         begun = "" if self._is_kept() else "&begin=1"
-        ui.navigate.history.replace(f"/notes/{self._note_id}?chat={conversation_id}{begun}")
+        address = f"/notes/{self._note_id}?chat={conversation_id}{begun}"
+        self._composer.accepted(f"note/{self._note_id}", address)
+        ui.navigate.history.replace(address)
 
     async def _put(self, *, replace: bool) -> None:
         """The last answer into the note: in the place of what is selected, or at the cursor. Where that stands at the end,
@@ -177,14 +194,6 @@ class ComposerPanel:
 
     def _edit(self, message: ChatMessage) -> None:
         self._composer.edit(message.id, message.content)
-
-    async def _branch(self, message: ChatMessage) -> None:
-        self._nothing_runs()
-        if not ends_at(self._chat.path, message.id):
-            self._branched = message.id
-            await self._chat.branch(message.id)
-            self._site.changes.tell("conversations")
-        self._composer.focus()
 
     async def _sibling(self, message_id: str) -> None:
         self._nothing_runs()

@@ -132,7 +132,13 @@ class NotePage:
             self._about = NoteAbout(self._site, self._saver, self._field)
             await self._about.refresh()
         with ui.element("div").classes("u-note-chat") as panel:
-            self._panel = ComposerPanel(self._site, self._note.id, self._field, lambda: self._saver.kept)
+            self._panel = ComposerPanel(
+                self._site,
+                self._note.id,
+                self._field,
+                is_kept=lambda: self._saver.kept,
+                on_found=lambda: self._turn_to("chat"),
+            )
             await self._panel.draw(chat)
         self._sides = {"about": about, "chat": panel}
         self._turn_to("chat" if chat else "about")

@@ -1,6 +1,7 @@
 """What becomes of a question between the field and the database, on lines that break and beside other tabs."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -30,6 +31,14 @@ DEAF = """() => {
 TWICE = """() => {
   const emit = window.socket.emit.bind(window.socket);
   window.socket.emit = (...told) => { emit(...told); emit(...told); };
+}"""
+
+OVERHEAR = """() => {
+  const keep = Storage.prototype.setItem;
+  Storage.prototype.setItem = function (key, value) {
+    if (key.startsWith("uniun-sent:")) window.asked = key.slice("uniun-sent:".length);
+    keep.call(this, key, value);
+  };
 }"""
 
 
@@ -146,10 +155,16 @@ def test_a_question_that_the_server_never_speaks_of_comes_back(desk: Desk) -> No
     expect(field(page)).to_have_value("")
 
 
-def sent_earlier(page: Page, question_id: str, text: str) -> None:
-    said = json.dumps({"key": "new", "text": text, "editing": None})
+def sent_earlier(page: Page, question_id: str, text: str, draft_key: str = "new") -> None:
+    said = json.dumps({"key": draft_key, "text": text, "editing": None})
     page.evaluate("([key, value]) => localStorage.setItem(key, value)", [f"uniun-sent:{question_id}", said])
     page.reload()
+
+
+def began(page: Page, draft_key: str, address: str) -> None:
+    page.evaluate(
+        "(told) => sessionStorage.setItem('uniun-begun-at', told)", json.dumps([draft_key, address])
+    )
 
 
 def test_after_a_reload_a_question_that_came_is_shown_and_not_offered_again(page: Page) -> None:
@@ -161,11 +176,49 @@ def test_after_a_reload_a_question_that_came_is_shown_and_not_offered_again(page
 
 
 def test_a_reload_that_was_under_way_when_the_conversation_began_leads_there(page: Page) -> None:
-    page.evaluate("sessionStorage.setItem('uniun-began', 'asked')")
+    began(page, "new", "/c/asked")
     page.reload()
     page.wait_for_url("**/c/asked")
     expect(page.locator(".u-bubble")).to_have_text(["First?", "Second?"])
-    assert page.evaluate("sessionStorage.getItem('uniun-began')") is None
+    assert page.evaluate("sessionStorage.getItem('uniun-begun-at')") is None
+
+
+def test_beside_a_note_a_reload_brings_back_the_conversation_that_had_begun(noted_desk: Desk) -> None:
+    page = noted_desk.open("/notes/find?name=Bread")
+    page.wait_for_url(re.compile("/notes/[0-9a-f]{32}"))
+    note = page.url.rpartition("/")[2]
+    page.get_by_role("button", name="Chat", exact=True).click()
+    page.evaluate(OVERHEAR)
+    box = page.get_by_role("textbox", name="Ask about this note")
+    box.fill("Say: Here it is.")
+    box.press("Enter")
+    page.wait_for_url("**?chat=*")
+    question = page.evaluate("window.asked")
+    answered = page.get_by_role("button", name="Insert into note")
+    expect(answered).to_be_visible()
+    conversation = page.url
+
+    page.goto(f"/notes/{note}")  # a new conversation; the reload came before the address was changed
+    began(page, f"note/{note}", conversation.removeprefix(noted_desk.base))
+    page.reload()
+    page.wait_for_url(conversation)
+    expect(answered).to_be_visible()
+
+    page.goto(f"/notes/{note}")
+    sent_earlier(page, question, "Say: Here it is.", f"note/{note}")
+    page.wait_for_url(conversation)
+    expect(answered).to_be_visible()
+    assert kept_here(page) == []
+
+    box.fill("Say: More.")
+    box.press("Enter")
+    expect(page.locator(".u-answer .u-prose")).to_have_text(["Here it is.", "More."])
+    expect(answered).to_be_visible()
+    page.get_by_role("article", name="Shiv").first.get_by_role("button", name="Go on from here").click()
+    expect(page.locator(".u-answer")).to_have_count(1)
+    page.locator(".u-composer").get_by_role("button", name="Cancel").click()
+    expect(page.locator(".u-answer")).to_have_count(2)
+    expect(page.get_by_text("What you write next begins a new branch here.")).to_have_count(0)
 
 
 def test_after_a_reload_a_question_that_did_not_come_is_back(page: Page) -> None:
