@@ -14,25 +14,41 @@ help:
 	@echo "make bench   measurements"
 	@echo "Options for the program go into ARGS, as in: make run ARGS='--port 9000'"
 
+# What is in .venv: where it was made, and the packages of which every file is there in its size.
+define WHOLE
+import importlib.metadata, os
+def whole(file):
+    path = file.locate()
+    return file.size is None or os.path.isfile(path) and os.path.getsize(path) == file.size
+found = importlib.metadata.distributions()
+print(os.getcwd(), *sorted({each.name for each in found if all(map(whole, each.files or ()))}), sep="\n")
+endef
+export WHOLE
+
+# Only what failed has .venv looked at: if the interpreter does not start, or less is whole than at the set-up, all is set
+# up anew and the command tried once more.
+tried = $(1) || { status=$$?; \
+	if whole=$$($(BIN)/python -I -c "$$WHOLE" 2>/dev/null) && \
+		! printf '%s\n' "$$whole" | grep -qvxFf - $(READY); then exit $$status; fi; \
+	echo "For .venv is damaged, it is set up anew." >&2; \
+	rm -rf .venv; $(MAKE) --no-print-directory $(READY) && { $(1); }; }
+
 run: $(READY)
-	@$(BIN)/python -m uniun serve --open $(ARGS)
+	@$(call tried,$(BIN)/python -m uniun serve --open $(ARGS))
 
 demo: $(READY)
-	@$(BIN)/python -m uniun demo $(ARGS)
+	@$(call tried,$(BIN)/python -m uniun demo $(ARGS))
 
 bench: $(READY)
-	@$(BIN)/python -m tests.bench $(ARGS)
+	@$(call tried,$(BIN)/python -m tests.bench $(ARGS))
 
 check: $(READY)
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(call tried,$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports)
 
 # Tests start many programs; where Python is told to keep no compiled modules, each compiles everything anew. Two files at
 # a time, since much of a test is waiting for one of those programs: 3,715 tests take 15 minutes on two cores.
 test: check
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(call tried,PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS))
 
 # The mark is made last, so that an interrupted set-up is done again. pip reads dependency groups since 25.1. On a terminal
 # uv and pip show how far they are; elsewhere they say nothing unless something is wrong.
@@ -62,5 +78,5 @@ $(READY): pyproject.toml $(wildcard uv.lock)
 		$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && \
 		$(BIN)/python -m pip install $(QUIET) --editable . --group dev --group bench >&2; \
 	fi
+	@$(BIN)/python -I -c "$$WHOLE" >$@
 	@echo "The set-up is done." >&2
-	@touch $@
