@@ -73,6 +73,8 @@ class Backend(Protocol):
     most_chunk: int
     """Tokens of a prefill chunk, whose size is a matter of time within these limits and must not matter for the result. One
     evaluation takes less than both together."""
+    last_alone: bool
+    """The last token of a prompt is evaluated by itself, because the logits of one of several cost as much as those of all."""
     interruptible: bool
     """Whether `interrupt` does anything."""
 

@@ -60,6 +60,15 @@ class Batches:
             tokens -= held
         return found
 
+    def begin(self, position: int) -> int:
+        """Where the batch begins that the token at `position` was evaluated in; raises `ValueError` behind the last."""
+        begin = 0
+        for size, tokens in self._runs:
+            if position < begin + tokens:
+                return begin + (position - begin) // size * size
+            begin += tokens
+        raise ValueError("no batch holds it")
+
     def at(self, position: int) -> tuple[int, int] | None:
         """Size of the batch that begins at `position`, and how many of its tokens are left; none behind the last."""
         for size, tokens in self._runs:

@@ -51,7 +51,9 @@ class KvCache:
             slot = self._fresh()
             slot.batches = Batches(lost.until(len(tokens) - 1))
         elif (slot := self._prefix(cache_key, tokens)) is not None:
-            kept = min(common_prefix(slot.tokens, tokens), len(tokens) - 1)
+            kept = common_prefix(slot.tokens, tokens)
+            if kept == len(tokens):
+                kept = self._before_the_last(slot, kept)
             self._cut(slot, kept if slot.cache_key == cache_key else self._reusable(slot, tokens, kept))
         else:
             slot = self._fresh()
@@ -117,6 +119,12 @@ class KvCache:
         backend = self._backend
         return batches.fit(backend.least_chunk + backend.most_chunk - 1, backend.context_tokens)
 
+    def _before_the_last(self, slot: Slot, tokens: int) -> int:
+        """How many of so many tokens to keep, for a prompt that ends there and was read before: its last token is evaluated
+        as it was then, so that the same question has the same answer."""
+        begin = slot.batches.begin(tokens - 1)
+        return max(begin, (tokens - self._backend.least_chunk) // ALIGN * ALIGN)
+
     def _reusable(self, slot: Slot, tokens: Sequence[int], common: int) -> int:
         """How many of a stranger's tokens, of which so many are common.
 
@@ -124,20 +132,18 @@ class KvCache:
         whole: in chunks of the same kind that begin where they could have begun. What an answer has added token by
         token stays as it is, with what is before it.
         """
-        all_but_last, least = len(tokens) - 1, self._backend.least_chunk
+        ahead, least = len(tokens) - self._backend.last_alone, self._backend.least_chunk
         runs = slot.batches.until(common)
-        if runs[-1:] == [(1, 1)]:  # the last of that prompt, which is evaluated by itself
+        if runs[-1:] == [(1, 1)]:  # the last of that prompt, which was evaluated by itself
             runs.pop()
         sizes = [size for size, _ in runs]
         if 1 in sizes:
             return common
-        large = all_but_last >= least
+        large = ahead >= least
         if not sizes or (min(sizes) >= least) != large:
             return 0
         read = sum(held for _, held in runs)
-        if read == all_but_last and runs[-1][1] % runs[-1][0] == 0:
-            return read  # the same prompt
-        return max(0, min(read, all_but_last - (least if large else ALIGN))) // ALIGN * ALIGN
+        return max(0, min(read, ahead - (least if large else ALIGN))) // ALIGN * ALIGN
 
     def _fresh(self) -> Slot:
         if len(self._slots) >= self._backend.slots:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from data.clock import Clock
 from data.inference.backend import Interrupted, Vocabulary
 from data.inference.barriers import barriers
+from data.inference.huge_pages import worth_a_copy
 from data.inference.options import EngineOptions
 from data.inference.pieces import byte_level_piece, sentencepiece_piece
 from data.inference.release import release_memory
@@ -40,6 +41,7 @@ class LlamaBackend:
     """
 
     name = "llama.cpp"
+    last_alone = False
 
     def __init__(self, path: Path, options: EngineOptions, clock: Clock) -> None:
         """Raises `EngineMissing` or `ModelLoadFailed`."""
@@ -61,7 +63,10 @@ class LlamaBackend:
 
     def _open(self, path: Path, options: EngineOptions) -> None:
         llama = self._llama
-        self._model = _model_class(llama)(str(path), llama.LlamaModelParams(), verbose=False)
+        weights = llama.LlamaModelParams()
+        if not llama.llama_supports_gpu_offload() and worth_a_copy(path):
+            weights.use_mmap = False
+        self._model = _model_class(llama)(str(path), weights, verbose=False)
         self.context_tokens = min(self._model.n_ctx_train, options.context_limit)
         slot_bytes = max(1, self._bytes_per_token() * self.context_tokens)
         self.slots = min(_MAX_SLOTS, max(_MIN_SLOTS, options.kv_budget_bytes // slot_bytes))
@@ -111,8 +116,7 @@ class LlamaBackend:
             self._barriers.look()
         try:
             self._context.decode(batch)
-            if not want_logits:
-                self._context.synchronize()  # a GPU is still at work; the time of a chunk must include that
+            self._context.synchronize()  # a GPU is still at work; the time of a chunk must include that
         except InterruptedError:
             self._context.memory_seq_rm(sequence, position, -1)
             raise Interrupted from None

@@ -32,6 +32,7 @@ class MlxBackend:
 
     name = "mlx"
     least_chunk, most_chunk = 8, 512
+    last_alone = True
     interruptible = False
     slots = _SLOTS
 

@@ -1,7 +1,7 @@
 """What kind of child process the engine is."""
 
 from data.children.process import Child
-from data.inference.barriers import ENVIRONMENT
+from data.inference import barriers, huge_pages
 from domain.errors import EngineLost
 
 ENGINE = Child(
@@ -9,5 +9,5 @@ ENGINE = Child(
     name="engine",
     lost=EngineLost,
     what_now="Load the model again; the job resumes from its tokens.",
-    environment=ENVIRONMENT,
+    environment=barriers.ENVIRONMENT | huge_pages.ENVIRONMENT,
 )

@@ -33,7 +33,7 @@ class AtBoundary(Protocol):
 class TokenLoop:
     """One loaded model and the jobs begun on it. One job advances at a time; the others keep their place.
 
-    The KV state of a job at a boundary holds all its tokens but the last. The next step evaluates that one and draws,
+    The KV state of a job at a boundary lacks its last token at least. The step that evaluates that one draws the next,
     so a resume never needs logits from before the stop.
     """
 
@@ -144,30 +144,33 @@ class TokenLoop:
         self._backend.close()
 
     def _step(self, sequence: Sequence, slot: Slot) -> tuple[int | None, str]:
-        """Up to the next boundary: a prefill chunk, or a token.
+        """Up to the next boundary: a prefill chunk, of which the last gives the first token, or a token.
 
         A state that was lost is made in the batches that it was made in before; what the job had produced, token by token,
         if that is not too much.
         """
-        held, prompt, last = len(slot.tokens), sequence.prompt_tokens - 1, len(sequence.tokens) - 1
-        if held == last:
-            self._kv.evaluate(slot, sequence.tokens[-1:], want_logits=True)
-            token = sequence.choose(self._backend)
-            before = sequence.done
-            text = sequence.accept(token)
-            if sequence.finish_reason is not None or sequence.done % _CHECK_EVERY_TOKENS == 0:
-                check_logits(self._backend)
-            return (token if sequence.done > before else None), text
-        start = self._clock.monotonic()
-        if (known := slot.batches.at(held)) is not None:
-            size = known[1]
-        else:
-            missing = max(prompt, last - (0 if sequence.in_haste else MOST_ONE_BY_ONE)) - held
-            size = self._chunks.size(missing) if missing > 0 else 1
+        held, size = len(slot.tokens), self._next_size(sequence, slot)
         chunk = sequence.tokens[held : held + size]
-        self._kv.evaluate(slot, chunk, want_logits=False)
+        draws = held + len(chunk) == len(sequence.tokens)
+        start = self._clock.monotonic()
+        self._kv.evaluate(slot, chunk, want_logits=draws)
         self._chunks.learn(len(chunk), self._clock.monotonic() - start)
-        return None, ""
+        if not draws:
+            return None, ""
+        token = sequence.choose(self._backend)
+        before = sequence.done
+        text = sequence.accept(token)
+        if sequence.finish_reason is not None or sequence.done % _CHECK_EVERY_TOKENS == 0:
+            check_logits(self._backend)
+        return (token if sequence.done > before else None), text
+
+    def _next_size(self, sequence: Sequence, slot: Slot) -> int:
+        held, ahead = len(slot.tokens), len(sequence.tokens)
+        if (known := slot.batches.at(held)) is not None:
+            return known[1]
+        one_by_one = 0 if sequence.in_haste else MOST_ONE_BY_ONE
+        chunked = max(sequence.prompt_tokens, ahead - one_by_one) - self._backend.last_alone - held
+        return self._chunks.size(chunked) if chunked > 0 else 1
 
     def _begin(self, job: RunnerJob, produced: list[int]) -> Sequence:
         backend, vocabulary = self._backend, self._backend.vocabulary

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from data.inference.barriers import ENVIRONMENT
+from data.inference.process import ENGINE
 from domain.errors import EngineError
 from tests.bench import llama_server, openai_servers
 from tests.bench.figures import Figure, Report, at_most, median, percentile, spread
@@ -107,7 +107,7 @@ async def _llama(setting: Setting, slots: int) -> AsyncIterator[Client]:
     assert setting.model.gguf_path is not None
     context = CONTEXT_PER_SLOT * slots
     path = setting.model.gguf_path.resolve()
-    async with llama_server.server(path, threads(), context, ENVIRONMENT, slots=slots) as url:
+    async with llama_server.server(path, threads(), context, ENGINE.environment, slots=slots) as url:
         yield Client(url, setting.model.name, setting.clock)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from data.inference.options import DEFAULT_CONTEXT, EngineOptions
+from data.inference.process import ENGINE
 from data.inference.supervisor import EngineRunner
 from domain.errors import EngineError
 from domain.repositories.inference_runner import RunnerProgress
@@ -36,9 +37,7 @@ async def run(setting: Setting) -> Report:
         async with (
             token_loop.running(path, threads()) as alone,
             llama_server.serving(path, threads(), DEFAULT_CONTEXT, setting.clock, {}) as shipped,
-            llama_server.serving(
-                path, threads(), DEFAULT_CONTEXT, setting.clock, token_loop.ENVIRONMENT
-            ) as same,
+            llama_server.serving(path, threads(), DEFAULT_CONTEXT, setting.clock, ENGINE.environment) as same,
         ):
             ways: list[tuple[str, Callable[[int, str, int], Awaitable[Speed]]]] = [
                 (OURS, lambda number, prompt, n: _through_runner(setting, runner, number, prompt, n)),

@@ -13,16 +13,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from data.clock import SystemClock
-from data.inference.barriers import ENVIRONMENT
 from data.inference.llama_backend import LlamaBackend
 from data.inference.options import EngineOptions
+from data.inference.process import ENGINE
 from data.inference.token_loop import TokenLoop
 from domain.entities.llm import Sampling
 from domain.errors import EngineError
 from domain.repositories.inference_runner import RunnerJob
 from tests.bench.child import child
 
-__all__ = ["ENVIRONMENT", "Speed", "job", "running"]
+__all__ = ["Speed", "job", "running"]
 
 LIMIT_S = 300.0
 
@@ -65,7 +65,9 @@ class Alone:
 
 @asynccontextmanager
 async def running(gguf: Path, threads: int) -> AsyncIterator[Alone]:
-    async with child("tests.bench.token_loop", str(gguf), str(threads), environment=ENVIRONMENT) as process:
+    async with child(
+        "tests.bench.token_loop", str(gguf), str(threads), environment=ENGINE.environment
+    ) as process:
         yield Alone(process)
 
 

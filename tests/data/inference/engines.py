@@ -67,6 +67,9 @@ def options(backend: str, **changes: object) -> EngineOptions:
     return EngineOptions.model_validate({"backend": backend, "context_tokens": CONTEXT_TOKENS, **changes})
 
 
+OPENING = "Once upon a time, in a small house,"
+
+
 class Rig:
     """A runner and the event loop that it lives on, for a whole module."""
 
@@ -79,7 +82,7 @@ class Rig:
         self._jobs = 0
         self._whole: dict[tuple[str, Sampling], RunnerOutcome] = {}
 
-    def job(self, prompt: str = "Once upon a time, in a small house,", **fields: object) -> RunnerJob:
+    def job(self, prompt: str = OPENING, **fields: object) -> RunnerJob:
         self._jobs += 1
         given = {
             "id": f"job-{self._jobs}",
@@ -118,7 +121,7 @@ class Rig:
                 return outcome, cuts, text
             cuts += 1
 
-    def whole(self, sampling: Sampling, prompt: str = "Once upon a time, in a small house,") -> RunnerOutcome:
+    def whole(self, sampling: Sampling, prompt: str = OPENING) -> RunnerOutcome:
         """The uninterrupted answer, produced once per module."""
         if (prompt, sampling) not in self._whole:
             job = self.job(prompt, sampling=sampling)

@@ -22,6 +22,7 @@ class Ledger:
 
     def __init__(self, slots: int = 4, *, trims: bool = True, least_chunk: int = 1) -> None:
         self.least_chunk = least_chunk
+        self.last_alone = False
         self.vocabulary = Vocabulary(
             9, lambda token: b"", {}, frozenset(), lambda text, special: [], None, None
         )
@@ -234,7 +235,8 @@ LONG = list(range(400))
         ([96], LONG[:200], 96),
         ([100], LONG[:200], 96),  # tokens are computed eight together
         ([128, 72], LONG[:230], 160),  # what is left would be too little for a chunk of the large kind
-        ([128, 72], LONG[:201], 200),  # nothing is left: the same prompt
+        ([128, 72], LONG[:201], 136),
+        ([128, 72], LONG[:200], 136),  # nothing is left: the same prompt
         ([128, 72], LONG[:191], 120),  # a shorter one
         ([100], [*LONG[:80], *range(900, 1000)], 80),
         ([100], [*LONG[:80], *range(900, 910)], 24),
@@ -243,7 +245,7 @@ LONG = list(range(400))
         ([100], [*LONG[:40], 900, 901], 0),
         ([40], LONG[:60], 40),
         ([40], LONG[:45], 32),
-        ([40], LONG[:41], 40),
+        ([40], LONG[:41], 32),
         ([40], LONG[:300], 0),  # the other way round
         ([40, *[1] * 30], LONG[:90], 70),  # produced: stays as it is
         ([100, *[1] * 30, 20], LONG[:300], 150),

@@ -79,10 +79,9 @@ def test_a_kept_prefix_leaves_the_bits_of_a_prompt_that_is_read_whole(
     def read(kv: KvCache, job: str, prompt: list[int]) -> NDArray[np.float32]:
         slot = kv.take(job, job, prompt)
         sizes = ChunkSizer(0.4, backend.least_chunk, backend.most_chunk)
-        while (missing := len(prompt) - 1 - len(slot.tokens)) > 0:
-            held = len(slot.tokens)
-            kv.evaluate(slot, prompt[held : held + sizes.size(missing)], want_logits=False)
-        kv.evaluate(slot, prompt[-1:], want_logits=True)
+        while (missing := len(prompt) - (held := len(slot.tokens))) > 0:
+            chunk = prompt[held : held + sizes.size(missing)]
+            kv.evaluate(slot, chunk, want_logits=len(chunk) == missing)
         found = backend.logits()
         kv.end(job)
         return found
@@ -95,6 +94,34 @@ def test_a_kept_prefix_leaves_the_bits_of_a_prompt_that_is_read_whole(
         kv = KvCache(backend, 1 << 20)
         read(kv, "before", other)
         assert (read(kv, "after", prompt) == whole).all()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "chunks", [(5,), (50,), (100,), (500,), (1,), (128, 70), (90, 1, 1, 1, 20), (90, 1, 1, 100)]
+)
+@pytest.mark.parametrize("key", ["talk", "stranger"])
+def test_a_question_that_is_asked_again_leaves_the_same_bits(
+    backend: LlamaBackend, chunks: tuple[int, ...], key: str
+) -> None:
+    """After it was answered, also where its prompt ends with a short question behind an earlier answer."""
+    kv = KvCache(backend, 1 << 20)
+    prompt = PROMPT[: sum(chunks)]
+    slot = kv.take("first", "talk", prompt)
+    for size in chunks:
+        held = len(slot.tokens)
+        kv.evaluate(slot, prompt[held : held + size], want_logits=held + size == len(prompt))
+    first = backend.logits()
+    for token in range(3):
+        kv.evaluate(slot, [token], want_logits=True)
+    kv.end("first")
+    for turn in range(2):
+        slot = kv.take(f"again-{turn}", key, prompt)
+        rest = prompt[len(slot.tokens) :]
+        assert 0 < len(rest) < 72
+        kv.evaluate(slot, rest, want_logits=True)
+        assert (backend.logits() == first).all()
+        kv.end(f"again-{turn}")
 
 
 @pytest.mark.model
@@ -112,18 +139,18 @@ def test_a_state_that_is_lost_in_a_conversation_is_made_anew_bit_by_bit(
     prompt = PROMPT[:200] + PROMPT[300 : 300 + question]
     second = kv.take("turn-2", "talk", prompt)
     assert len(second.tokens) == 200
-    kv.evaluate(second, prompt[200:-1], want_logits=False)
-    kv.evaluate(second, prompt[-1:], want_logits=True)
+    kv.evaluate(second, prompt[200:-10], want_logits=False)
+    kv.evaluate(second, prompt[-10:], want_logits=True)
     expected = backend.logits()
 
     def made(batches: Batches | None) -> NDArray[np.float32]:
         backend.clear(0)
         again = KvCache(backend, 1 << 20)
         slot = again.take("turn-2", "talk", prompt, batches)
-        while (held := len(slot.tokens)) < len(prompt) - 1:
+        while (held := len(slot.tokens)) < len(prompt) - 10:
             size = (slot.batches.at(held) or (300, 300))[1]
-            again.evaluate(slot, prompt[held : min(held + size, len(prompt) - 1)], want_logits=False)
-        again.evaluate(slot, prompt[-1:], want_logits=True)
+            again.evaluate(slot, prompt[held : min(held + size, len(prompt) - 10)], want_logits=False)
+        again.evaluate(slot, prompt[-10:], want_logits=True)
         return backend.logits()
 
     assert (made(second.batches) == expected).all()
@@ -155,7 +182,7 @@ def test_a_lost_job_goes_on_as_if_nothing_had_happened(
             nonlocal batches
             if token is not None:
                 produced.append(token)
-            if done == 0:
+            if done <= 1:
                 batches = Batches(loop.batches("j").runs)
 
         def ignore(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None:

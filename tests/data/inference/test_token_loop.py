@@ -43,6 +43,7 @@ class Bytes:
     context_tokens = CONTEXT
     slots = 3
     least_chunk, most_chunk = 8, 512
+    last_alone = False
     interruptible = True
 
     def __init__(self) -> None:
@@ -78,7 +79,7 @@ class Bytes:
         self.interrupted = True
 
     def evaluate(self, sequence: int, tokens: Sequence[int], position: int, *, want_logits: bool) -> None:
-        self.may_fail("prefill" if not want_logits else "evaluate")
+        self.may_fail("prefill" if len(tokens) > 1 else "evaluate")
         self.before_evaluation()
         if self.interrupted:
             raise Interrupted
@@ -313,10 +314,12 @@ def test_an_interruption_that_nobody_asked_for_costs_time_only(play: Play) -> No
     assert play.run(job())["done"]["text"] == "ababab"
 
 
+@pytest.mark.parametrize("last_alone", [False, True])
 @pytest.mark.parametrize("produced", [0, 1, 2, 9, 30])
-def test_what_a_lost_job_had_produced_is_evaluated_token_by_token(produced: int) -> None:
+def test_what_a_lost_job_had_produced_is_evaluated_token_by_token(produced: int, last_alone: bool) -> None:
     """As it was the first time; the prompt is read in the same chunks whether something follows it or not."""
     backend = Bytes()
+    backend.last_alone = last_alone
     loop = TokenLoop(backend, EngineOptions(), SystemClock())
     answer = [ord("ab"[at % 2]) for at in range(produced)]
     told: list[tuple[int, int]] = []
@@ -326,7 +329,7 @@ def test_what_a_lost_job_had_produced_is_evaluated_token_by_token(produced: int)
         lambda prefilled, prompt, done, token, text: told.append((prefilled, done)),
         lambda: False,
     )
-    assert backend.evaluated == [11] + [1] * (produced + 1)
+    assert backend.evaluated == ([11, 1] if last_alone else [12]) + [1] * produced
     assert told[-1] == (12, produced + 1)
 
 
