@@ -163,7 +163,7 @@ class NoteDetails(Entity):
     links: tuple[Link, ...]
     """To notes, also such as do not exist yet; not to files."""
     attachments: tuple[str, ...] = ()
-    """Files that it names like notes."""
+    """Files that it links to or shows; none of them is kept."""
     backlinks: tuple[NoteLine, ...]
     """Notes that link to it."""
     concepts: tuple[Concept, ...]

@@ -31,6 +31,8 @@ COMPLETIONS = 8
 _UNLINKABLE = frozenset("[]|#\n")
 _TITLE_FROM_LINE = 80
 _MOST_BACKLINKS = 200
+_SCANNED_FOR_FILES = 100_000
+"""Characters, which take 80 ms. Links to notes are kept, those to files are not."""
 _CHANGED = "The note was not saved: it has been changed by something else meanwhile. Edit it again."
 _GENERATED = ("gana", "nataraj")
 
@@ -311,7 +313,8 @@ class CompleteTitleUseCase:
 class GetNoteUseCase:
     """A note with what is known about it."""
 
-    def __init__(self, notes: NoteRepository, knowledge: KnowledgeRepository) -> None:
+    def __init__(self, parser: NoteParser, notes: NoteRepository, knowledge: KnowledgeRepository) -> None:
+        self._parser = parser
         self._notes = notes
         self._knowledge = knowledge
 
@@ -324,12 +327,17 @@ class GetNoteUseCase:
         return NoteDetails(
             note=note,
             links=tuple(link for link in leading if not link.to_file),
-            attachments=tuple(link.target for link in leading if link.to_file),
+            attachments=self._files(note, {link.target for link in leading if not link.to_file}),
             backlinks=tuple(_line(each) for each in await self._notes.many(sources[:_MOST_BACKLINKS])),
             concepts=await self._knowledge.concepts_of([note_id]),
             summary=await self._knowledge.summary(note_id),
             pending=await self._knowledge.pending_of(note_id),
         )
+
+    def _files(self, note: Note, notes: set[str]) -> tuple[str, ...]:
+        """Without such as are the names of notes."""
+        parsed = self._parser.parse(note.text[:_SCANNED_FOR_FILES], front_matter=False)
+        return tuple(name for name in parsed.attachments if name not in notes)
 
 
 class ListNotesUseCase:

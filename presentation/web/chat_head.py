@@ -10,7 +10,7 @@ from nicegui.events import GenericEventArguments
 
 from presentation.controllers.chat import ChatController
 from presentation.web.chat_list import list_button
-from presentation.web.chat_tree import draw_tree
+from presentation.web.chat_tree import TO_THE_END, draw_tree
 from presentation.web.shell import plain
 from presentation.web.site import Site
 
@@ -78,6 +78,7 @@ class ChatHead:
         with ui.dialog() as dialog, ui.card().classes("u-tree-card"):
             _dialog_title(dialog, "Branches")
             draw_tree(messages, path, go)
+        dialog.on("show", js_handler=TO_THE_END)
         _once(dialog)
 
     def _rename(self) -> None:

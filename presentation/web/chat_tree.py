@@ -13,6 +13,10 @@ LANE, ROW = 190, 46
 """Pixels between branches, and between a message and the next."""
 MOST = 400
 """Messages in the picture; the newest ones."""
+TO_THE_END = (
+    """() => [...document.querySelectorAll(".u-node.u-on")].at(-1)?.scrollIntoView({block: "nearest"})"""
+)
+"""What is shown now has its end in sight."""
 _WORDS = 48
 _MARKS = re.compile(r"[*_#`>|~]+")
 

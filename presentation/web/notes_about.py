@@ -117,6 +117,8 @@ class NoteAbout:
     # -- tags
 
     def _draw_tags(self) -> None:
+        if not self._is_new("text", self._saver.note.content_hash):
+            return  # to read all of a long one takes long
         own = self._site.faces.notes.own_tags(self._saver.note)
         if not self._is_new("tags", [(tag, tag in own) for tag in self._saver.note.tags]):
             return

@@ -5,16 +5,20 @@ const WORDS = 80;
 
 export default {
   template: `
-    <ul v-if="shown.length" class="u-banner u-warn u-drafts" aria-label="Texts that were not saved">
+    <ul v-if="shown.length || discarded" class="u-banner u-warn u-drafts" aria-label="Texts that were not saved">
       <li v-for="one in shown" :key="one.note">
         <span class="u-grow">A text that was not saved: “{{ one.words }}”</span>
         <span class="u-row"><q-btn class="u-button" no-caps outline :href="'/notes/' + one.note + '?begin=1'" :aria-label="'Open ' + one.words">Open</q-btn>
-        <q-btn class="u-button" no-caps flat :aria-label="'Discard ' + one.words" @click="discard(one.note)">Discard</q-btn></span>
+        <q-btn class="u-button" no-caps flat :aria-label="'Discard ' + one.words" @click="discard(one)">Discard</q-btn></span>
+      </li>
+      <li v-if="discarded">
+        <span class="u-grow" role="status">Discarded: “{{ discarded.words }}”</span>
+        <q-btn ref="undo" class="u-button" no-caps outline :aria-label="'Undo: ' + discarded.words" @click="undo">Undo</q-btn>
       </li>
     </ul>`,
   props: { only: String },
   data() {
-    return { drafts: [], lost: [] };
+    return { drafts: [], lost: [], discarded: null }; // the last that was, until the page is left
   },
   computed: {
     shown() {
@@ -46,8 +50,15 @@ export default {
     offer(notes) {
       this.lost = notes;
     },
-    discard(note) {
+    discard({ note, words }) {
+      this.discarded = { note, words, kept: localStorage.getItem(KEY + note) };
       localStorage.removeItem(KEY + note);
+      this.look();
+      this.$nextTick(() => this.$refs.undo.$el.focus());
+    },
+    undo() {
+      localStorage.setItem(KEY + this.discarded.note, this.discarded.kept);
+      this.discarded = null;
       this.look();
     },
   },

@@ -121,7 +121,7 @@ class MemoryFaces:
             find=FindNoteUseCase(notes),
             follow_link=FollowLinkUseCase(notes),
             complete_title=CompleteTitleUseCase(notes),
-            get=GetNoteUseCase(notes, library.knowledge),
+            get=GetNoteUseCase(self._parser, notes, library.knowledge),
             list_notes=ListNotesUseCase(notes),
             search=SearchNotesUseCase(notes, library.vectors, library.embedder),
             import_folder=ImportFolderUseCase(importer),

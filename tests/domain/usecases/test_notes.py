@@ -53,7 +53,7 @@ class Desk:
         self.tag = TagNoteUseCase(self.edit, self.notes, parser)
         self.delete = DeleteNoteUseCase(self.notes, self.cards)
         self.find = FindNoteUseCase(self.notes)
-        self.get = GetNoteUseCase(self.notes, self.library.knowledge)
+        self.get = GetNoteUseCase(parser, self.notes, self.library.knowledge)
         self.list = ListNotesUseCase(self.notes)
 
     def create(self, text: str, **fields: Any) -> Note:
@@ -253,6 +253,14 @@ def test_what_is_known_of_a_note(desk: Desk) -> None:
     assert {concept.name for concept in details.concepts} == {"Sun", "Earth"}
     assert details.pending is None
     assert run(desk.get(source.id)).pending is not None
+
+
+def test_files_that_a_note_shows_or_links_to_are_known_however_it_does(desk: Desk) -> None:
+    desk.create("x", title="budget.xlsx")
+    text = "![[map.png]] ![a](img/my%20photo.jpg) [pdf](paper.pdf) [other](Other.md) [[budget.xlsx]] [w](https://x.org/a.png)"
+    details = run(desk.get(desk.create(text).id))
+    assert set(details.attachments) == {"map.png", "img/my photo.jpg", "paper.pdf"}
+    assert {link.target for link in details.links} == {"Other", "budget.xlsx"}
 
 
 def test_an_edit_of_something_else_is_refused(desk: Desk) -> None:

@@ -60,9 +60,15 @@ def test_a_first_paste_that_is_too_long_is_found_again_and_says_what_can_be_done
     expect(state(page)).to_contain_text("Split it")
     page.get_by_role("link", name="All notes").click()
     offer.get_by_role("button", name="Discard").click()
-    expect(offer).to_be_hidden()
+    expect(offer).to_contain_text("Discarded: “long long")
+    expect(offer.get_by_role("button", name="Undo")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(offer).to_contain_text("A text that was not saved: “long long")
+    offer.get_by_role("button", name="Discard").click()
+    expect(offer.get_by_role("button", name="Undo")).to_be_visible()
     page.reload()
     expect(page.get_by_role("searchbox", name="Search notes")).to_be_visible()
+    expect(offer).to_be_hidden()
     assert (
         page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('uniun/draft')).length") == 0
     )

@@ -222,10 +222,11 @@ def test_the_preview_shows_what_stands_there_and_does_nothing(desk: Desk, server
 
 
 def test_tags_links_and_manases_beside_the_note(desk: Desk, server: Server) -> None:
-    note = make(server, "See [[Rye bread]] and [[Unwritten]]. #inside", title="Linked")
+    note = make(server, "See [[Rye bread]] and [[Unwritten]]. #inside [Plan](plans/oven.pdf)", title="Linked")
     page = desk.open(f"/notes/{note}")
     about = page.get_by_role("complementary", name="About this note")
     expect(about).to_contain_text("in the text")
+    expect(about.get_by_role("listitem").filter(has_text="plans/oven.pdf")).to_contain_text("not kept")
     add = about.get_by_role("textbox", name="Add a tag")
     add.fill("Outside Tag")
     add.press("Enter")
