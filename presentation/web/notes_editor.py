@@ -89,6 +89,11 @@ class NotePage:
                     TooLong(site, note)
                 self._same = ui.element("p").classes("u-same-title u-small").props("role=status")
                 await self._look_for_same_title()
+                with ui.element("p").classes("u-same-title u-small").props("role=status") as self._emptied:
+                    plain("Nothing stands in this note any more. It stays among your notes as “Untitled”. ")
+                    with ui.element("button").props("type=button").classes("u-link") as delete:
+                        plain("Delete it")
+                    delete.on("click", self._delete, args=[])
                 with ui.element("div").classes("u-note-body") as self._body:
                     self._field.move(self._body)
                     with (
@@ -247,6 +252,7 @@ class NotePage:
 
     def _put_address_right(self) -> None:
         """A note in which nothing stands may be gone when the page is loaded again."""
+        self._emptied.set_visibility(self._saver.kept and not self._new and is_blank(self._saver.note))
         if not self._saver.kept:
             return
         if not self._kept:
@@ -277,8 +283,8 @@ class NotePage:
         ui.navigate.to("/notes")
 
     async def _may_go(self) -> bool:
-        """Nobody is asked about a new note in which nothing stands."""
-        if self._saver.kept:
+        """Nobody is asked about a note in which nothing stands."""
+        if not is_blank(self._saver.note):
             return await ask_to_delete(self._saver.note.title)
         now = await self._field.current()
         if not now.title.strip() and not now.text.strip():

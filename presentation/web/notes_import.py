@@ -28,6 +28,7 @@ _DROP = """
   <q-btn no-caps outline label="Choose files" type="button" @click="props.pickFiles"></q-btn></template>
   <span style="display: none"><q-uploader-add-trigger></q-uploader-add-trigger></span>
 </div>"""
+RESTS = "An answer goes first. The import goes on behind it, and in half a minute at the latest."
 Import = Callable[[Callable[[ImportProgress], None]], Awaitable[ImportReport | UndoneImport]]
 
 
@@ -250,7 +251,8 @@ class ImportPage:
             if isinstance(step, ImportProgress):
                 bar.props(remove="indeterminate")
                 bar.value = step.done / max(1, step.total)
-                count.text, path.text = f"{step.done:,} of {step.total:,}", step.path
+                count.text = f"{step.done:,} of {step.total:,}"
+                path.text = RESTS if step.rests else step.path
             else:
                 bar.props("indeterminate")
                 count.text = "Looking at the files…"

@@ -29,7 +29,7 @@ async def page_notes(site: Site, q: str = "", tag: str = "", manas: str = "", st
     LostDrafts(site)
     line = ReadingLine(site)
     await NotesList(site, NoteFilter(q[:500], tag[:100], manas[:200], max(0, start)), NoNotes(site)).draw()
-    await line.look()
+    await line.follow()
 
 
 async def begin_note(site: Site, title: str = "") -> None:

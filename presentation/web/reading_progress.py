@@ -28,7 +28,12 @@ class ReadingLine:
             for made in (self._pause, self._go_on):
                 made.props("flat dense")
         self._row.set_visibility(False)
-        ui.timer(LOOK_S, self.look)
+
+    async def follow(self) -> None:
+        """Last: a timer waits for the connection, and with it the page would be sent as far as it is."""
+        await self.look()
+        with self._row:
+            ui.timer(LOOK_S, self.look, immediate=False)
 
     async def look(self) -> None:
         overview = await self._site.faces.knowledge.overview()

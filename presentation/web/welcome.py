@@ -215,7 +215,7 @@ class _Ways:
                 bar.props("indeterminate")
             with ui.element("p").classes("u-muted u-small u-number"):
                 plain(
-                    f"Importing: {step.done:,} of {counted(step.total, 'file')}"
+                    f"Importing: {step.done:,} of {counted(step.total, 'file')}{', behind an answer' if step.rests else ''}"
                     if step is not None
                     else "Importing…"
                 )

@@ -6,6 +6,7 @@ import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 from dependency_injector.containers import DeclarativeContainer
 from playwright.sync_api import FilePayload, Page, expect
@@ -111,6 +112,10 @@ def test_five_thousand_notes_are_painted_within_a_second(desk: Desk) -> None:
     expect(page.get_by_text("51–100 of 5,002")).to_be_visible()
     page.get_by_role("button", name="Newer").click()
     expect(page.get_by_role("button", name="Newer")).to_be_disabled()
+
+
+def test_the_list_is_sent_with_its_page(server: Server) -> None:
+    assert "Willow" in httpx.get(f"{server.url}/notes").text
 
 
 def test_notes_are_found_as_one_types_and_narrowed(desk: Desk) -> None:

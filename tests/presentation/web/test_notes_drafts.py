@@ -115,3 +115,24 @@ def test_a_note_from_which_every_letter_was_deleted_goes_when_it_is_left(desk: D
     expect(listed.get_by_role("link", name="Untitled")).to_be_visible()
     page.get_by_role("link", name="All notes").click()
     expect(listed.get_by_role("link", name="Untitled")).to_be_hidden()
+
+
+def test_a_note_that_was_emptied_later_says_what_becomes_of_it_and_goes_without_a_question(
+    desk: Desk,
+) -> None:
+    page = desk.open("/notes")
+    begin(page)
+    text(page).fill("A passing thought")
+    expect(state(page)).to_have_text("Saved")
+    page.reload()
+    emptied = page.get_by_text("Nothing stands in this note any more.")
+    expect(text(page)).to_have_value("A passing thought")
+    expect(emptied).to_be_hidden()
+    text(page).fill("")
+    expect(emptied).to_be_visible()
+    text(page).fill("Another")
+    expect(emptied).to_be_hidden()
+    text(page).fill("")
+    page.get_by_role("button", name="Delete it").click()
+    expect(page.get_by_role("heading", name="Notes", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Untitled")).to_have_count(0)
