@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from data.embedding.service import EmbeddingService
     from data.embedding.worker import EmbeddingWorker
     from data.presence import ServerAddress
+    from data.rest import Rest
     from data.scheduling.devices import Devices
     from data.settings import Settings
     from domain.repositories.vectors import VectorRepository
@@ -226,8 +227,9 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
         diagnose = providers.Factory(health.DiagnoseUseCase, machine)
         play_demo = providers.Factory(demo.PlayDemoUseCase, engine_demo)
 
+        rest = providers.Factory(_build_rest, dispatcher.provider, clock)
         embedding_worker = providers.Singleton(
-            _build_embedding_worker, vector_repository, embedder, work_claims, dispatcher, clock
+            _build_embedding_worker, vector_repository, embedder, work_claims, rest
         )
         # For who waits for the vectors: at normal priority, in this process.
         prompt_embedding_worker = providers.Factory(
@@ -247,6 +249,7 @@ def build_container(settings: Settings, server: ServerAddress | None = None) -> 
             note_parser,
             identities,
             note_changes,
+            rest,
         )
         notes_controller = providers.Factory(
             NotesController,
@@ -537,14 +540,18 @@ def _build_embedder(data_dir: Path, clock: Clock) -> EmbeddingService:
     return EmbeddingService(EmbedderWeights(data_dir), EmbeddingQueue(lane_width(performance_cores())), clock)
 
 
+def _build_rest(devices: Callable[[], Devices], clock: Clock) -> Rest | None:
+    from data.rest import Rest, shares_cores
+
+    return Rest(lambda: devices().somebody_waits, clock) if shares_cores() else None
+
+
 def _build_embedding_worker(
-    vectors: VectorRepository, embedder: EmbeddingService, claims: WorkClaims, devices: Devices, clock: Clock
+    vectors: VectorRepository, embedder: EmbeddingService, claims: WorkClaims, rest: Rest | None
 ) -> EmbeddingWorker:
     from data.embedding.backlog import BacklogEmbedder
-    from data.embedding.rest import Rest, shares_cores
     from data.embedding.worker import EmbeddingWorker
 
-    rest = Rest(lambda: devices.somebody_waits, clock) if shares_cores() else None
     return EmbeddingWorker(vectors, BacklogEmbedder(embedder.weights, embedder.lane), claims, rest)
 
 

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from data.embedding.rest import Rest
+from data.rest import Rest
 from domain.errors import UniunError
 from domain.repositories.embedder import Embedder
 from domain.repositories.vectors import VectorRepository

@@ -11,6 +11,7 @@ from typing import TypeVar
 from data.importing.reading import ImportMark, ReadFile, Unreadable, hash_file, read_file
 from data.importing.walk import FoundFile, Walk, walk
 from data.models.threads import in_thread
+from data.rest import Rest
 from domain.entities.note import (
     ImportCopy,
     ImportedOrigin,
@@ -44,12 +45,19 @@ class FolderImporter:
     """Implements `Importer`. One transaction per batch, so that a kill loses nothing and the next run goes on."""
 
     def __init__(
-        self, notes: NoteRepository, parser: NoteParser, identities: Identities, changes: NoteChanges
+        self,
+        notes: NoteRepository,
+        parser: NoteParser,
+        identities: Identities,
+        changes: NoteChanges,
+        rest: Rest | None = None,
     ) -> None:
+        """`rest` says when an answer goes before the next batch; none means never."""
         self._notes = notes
         self._parser = parser
         self._identities = identities
         self._changes = changes
+        self._rest = rest
 
     async def run(
         self, folder: Path, progress: Callable[[ImportProgress], None], *, deleted_too: bool = False
@@ -93,6 +101,9 @@ class FolderImporter:
         attachments: set[str] = set()
         for batch in _batches(work):
             taken = counts["created"] + counts["updated"]
+            if self._rest is not None and self._rest.due():
+                progress(ImportProgress(done=done, total=total, path="", taken=taken, rests=True))
+                await self._rest.over()
 
             def report(
                 at: int, batch: Sequence[FoundFile] = batch, before: int = done, taken: int = taken

@@ -249,6 +249,8 @@ class ImportProgress(Entity):
     """Notes that were created or updated so far."""
     added: dict[str, str] = Field(default_factory=dict)
     """Id to content hash of those that were created since the step before."""
+    rests: bool = False
+    """Nothing is imported just now, because somebody waits for an answer on the same cores."""
 
 
 class UndoneImport(Entity):

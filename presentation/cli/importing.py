@@ -29,7 +29,7 @@ async def import_folder(open_library: OpenLibrary, folder: Path, *, watch: bool,
             def show(progress: ImportProgress) -> None:
                 nonlocal added, taken
                 added, taken = added + len(progress.added), progress.taken
-                step(progress.done, progress.total, progress.path)
+                step(progress.done, progress.total, "behind an answer" if progress.rests else progress.path)
 
             try:
                 report = await library.notes.import_folder(folder, show, deleted_too=deleted_too)

@@ -1,4 +1,4 @@
-"""A chat while notes pour in and are embedded, against the same chat without them, in turns."""
+"""A chat while notes pour in and are embedded, or a folder is imported, against the same chat without them, in turns."""
 
 import asyncio
 import contextlib
@@ -10,14 +10,16 @@ from typing import Any
 from data.database.session import Database, sqlite_url
 from data.embedding.backlog import BacklogEmbedder
 from data.embedding.queue import EmbeddingQueue
-from data.embedding.rest import Rest
 from data.embedding.weights import EmbedderWeights
 from data.embedding.worker import EmbeddingWorker
 from data.identity import RandomIdentities
+from data.importing.folder import FolderImporter
 from data.markdown.parser import MarkdownNoteParser
+from data.note_changes import LocalNoteChanges
 from data.repositories.notes import SqlNoteRepository
 from data.repositories.vectors import SqlVectorRepository
 from data.repositories.work_claims import SqlWorkClaims
+from data.rest import Rest
 from domain.entities.note import NoteDraft
 from domain.usecases.notes import ComposeNote
 from tests.bench import prompts
@@ -26,6 +28,8 @@ from tests.bench.setting import Setting, Timing, timed
 
 NOTES_PER_S = 200
 TOKENS = 60
+FILES = 2_000
+"""Of an imported folder: more than are read during an answer."""
 STORE = Path(__file__).resolve().parents[2] / "build" / "test-store"
 
 
@@ -33,6 +37,8 @@ async def run(setting: Setting) -> Report:
     """Tokens a second of an answer, its first token left out, with and without the flood."""
     alone: list[Timing] = []
     flooded: list[Timing] = []
+    beside: dict[bool, list[Timing]] = {True: [], False: []}
+    """Beside an import that lets an answer go first, and beside one that does not."""
     model = setting.model.name
     weights = EmbedderWeights(STORE)
     await weights.ensure()
@@ -41,7 +47,8 @@ async def run(setting: Setting) -> Report:
             Database(sqlite_url(Path(folder) / "flood.db")) as database,
             setting.dispatcher() as (dispatcher, _),
         ):
-            flood = _Flood(setting, database, weights, Rest(lambda: dispatcher.somebody_waits, setting.clock))
+            rest = Rest(lambda: dispatcher.somebody_waits, setting.clock)
+            flood = _Flood(setting, database, weights, rest)
             await timed(setting.clock, dispatcher, prompts.chat(model, 99_999, max_tokens=TOKENS))
             for pair in range(setting.count(10)):
                 alone.append(
@@ -51,7 +58,14 @@ async def run(setting: Setting) -> Report:
                     await asyncio.sleep(0.1 if setting.quick else 1.0)
                     request = prompts.chat(model, 10 * pair + 5, max_tokens=TOKENS)
                     flooded.append(await timed(setting.clock, dispatcher, request))
+                for polite, found in beside.items():
+                    async with _importing(
+                        Path(folder) / f"{pair}-{polite}", rest if polite else None, setting
+                    ):
+                        request = prompts.chat(model, 10 * pair + 7, max_tokens=TOKENS)
+                        found.append(await timed(setting.clock, dispatcher, request))
             vectors_per_s = await flood.drain(0.5 if setting.quick else 10.0)
+    imported = {polite: [_rate(timing) for timing in found] for polite, found in beside.items()}
     before, under = [_rate(timing) for timing in alone], [_rate(timing) for timing in flooded]
     figures = (
         Figure(
@@ -65,12 +79,19 @@ async def run(setting: Setting) -> Report:
             "notes/s",
             at_least(0.9 * NOTES_PER_S),
         ),
+        Figure(
+            "chat, tokens a second, beside an import / alone, median",
+            median(imported[True]) / median(before),
+            goal=at_least(0.9),
+        ),
+        Figure("the same, if no answer went first", median(imported[False]) / median(before)),
         Figure("notes lost", flood.lost, "notes", at_most(0)),
         Figure("vectors a second, once the chat is over", vectors_per_s, "notes/s"),
     )
     raw = {
         "alone_tokens_per_s": spread(before),
         "flooded_tokens_per_s": spread(under),
+        "beside_an_import_tokens_per_s": spread(imported[True]),
         "embedded_meanwhile": flood.saved - flood.left,
     }
     return Report("note-flood", figures, raw)
@@ -131,6 +152,33 @@ class _Flood:
             self._worker.wake()
             due = start + (self.saved - first) / NOTES_PER_S
             await asyncio.sleep(max(0.0, due - self._clock.monotonic()))
+
+
+@contextlib.asynccontextmanager
+async def _importing(folder: Path, rest: Rest | None, setting: Setting) -> AsyncIterator[None]:
+    """Into a database of its own; has begun when entered, and goes on until it is left."""
+    await asyncio.to_thread(_write_files, folder)
+    begun = asyncio.Event()
+    async with Database(sqlite_url(folder / "imported.db")) as database:
+        importer = FolderImporter(
+            SqlNoteRepository(database),
+            MarkdownNoteParser(),
+            RandomIdentities(setting.clock),
+            LocalNoteChanges(),
+            rest,
+        )
+        task = asyncio.create_task(importer.run(folder, lambda step: begun.set()))
+        await begun.wait()
+        try:
+            yield
+        finally:
+            await _end([task])
+
+
+def _write_files(folder: Path) -> None:
+    folder.mkdir()
+    for n in range(FILES):
+        (folder / f"{n}.md").write_text(f"# {folder.name} {n}\n\n{prompts.note(n, 6)}", encoding="utf-8")
 
 
 async def _end(tasks: "list[asyncio.Task[Any]]") -> None:

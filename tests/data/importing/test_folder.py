@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from data.clock import SystemClock
 from data.importing.folder import BATCH_FILES, FolderImporter
 from data.importing.reading import MAX_FILE_BYTES
 from data.markdown.parser import MarkdownNoteParser
 from data.note_changes import LocalNoteChanges
+from data.rest import Rest
 from domain.entities.note import ImportCopy, ImportProgress, ImportReport, Note, NoteSource, UndoneImport
 from domain.errors import InvalidRequest
 from domain.usecases.importing import UndoImportUseCase
@@ -374,6 +376,28 @@ def test_a_cancelled_import_keeps_what_it_has(importing: Importing, tmp_path: Pa
     kept = len(importing.notes.notes)
     assert kept == 200
     assert counts(importing.run(tmp_path)) == (150, 0, 200, 0)
+
+
+def test_an_import_lets_an_answer_go_first_and_says_so(importing: Importing, tmp_path: Path) -> None:
+    make_vault(tmp_path, 350, odd=False)
+    looks = iter([False, True, True, True])
+    """None waits before the first batch; an answer goes before the second, and is over at the third look of the rest."""
+    saved: list[int] = []
+
+    async def sleep(seconds: float) -> None:
+        saved.append(len(importing.notes.notes))
+
+    importing.importer = FolderImporter(
+        importing.notes,
+        importing.parser,
+        importing.identities,
+        LocalNoteChanges(),
+        Rest(lambda: next(looks, False), SystemClock(), sleep),
+    )
+    assert counts(importing.run(tmp_path)) == (350, 0, 0, 0)
+    assert saved == [BATCH_FILES] * 2
+    [resting] = [step for step in importing.steps if step.rests]
+    assert (resting.done, resting.total, resting.taken) == (BATCH_FILES, 350, BATCH_FILES)
 
 
 class CancelledAtSave(MemoryNotes):

@@ -1,4 +1,4 @@
-"""When the backlog lets an answer go first, on the cores that both would use."""
+"""When work that has time (a backlog of embeddings, an import) lets an answer go first, on the cores that both would use."""
 
 import asyncio
 import platform
@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from data.clock import Clock
 
 LONGEST_REST_S, TURN_S = 30.0, 10.0
-"""Answers without end leave the backlog a quarter of the time."""
+"""Answers without end leave such work a quarter of the time."""
 LOOK_S = 0.25
 
 
 def shares_cores() -> bool:
-    """Whether embedding takes cores from the language model. On Apple silicon that computes on the GPU, and macOS keeps
+    """Whether such work takes cores from the language model. On Apple silicon that computes on the GPU, and macOS keeps
     background work on the efficiency cores."""
     return not (platform.system() == "Darwin" and platform.machine() == "arm64")
 
