@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from dependency_injector.containers import DeclarativeContainer
 from playwright.sync_api import Browser, Page, expect
 
+from data.rest import shares_cores
 from domain.entities.conversation import ChatMessage, Citation, Conversation
 from tests.presentation.web.conftest import Desk, Server, Start, desk_before
 from tests.presentation.web.crowd import CROWD, GONE
@@ -200,6 +202,20 @@ def test_settings_of_the_model_that_are_changed_in_mid_answer_lose_nothing(slow_
     expect(page.locator(".u-answer .u-prose")).to_have_text(COUNTED)
     settings.goto("/scheduler")
     expect(settings.locator("body")).to_contain_text("the model is loaded anew, as its settings were changed")
+
+
+def test_an_import_lets_an_answer_go_first_and_says_so(slow_desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "willow.md").write_text("# Willow\n\nIt leans over the river.")
+    page, notes = slow_desk.open("/"), slow_desk.open("/notes/import")
+    ask(page, LONG)
+    expect(page.locator(".u-answer")).to_contain_text("two")
+    path = notes.get_by_role("textbox", name="Path of the folder")
+    path.fill(str(tmp_path))
+    path.press("Enter")
+    if shares_cores():
+        expect(notes.get_by_text("An answer goes first.")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(notes.get_by_text("1 new")).to_be_visible()
 
 
 def test_a_killed_tab_in_mid_answer_loses_nothing(slow_desk: Desk) -> None:
