@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import jinja2
@@ -44,16 +45,20 @@ class ChatTemplate:
             trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
         )
         self._environment.filters["tojson"] = _tojson
-        self._environment.globals.update(
-            raise_exception=_refuse, strftime_now=lambda form: clock.now().strftime(form)
-        )
+        self._environment.globals.update(raise_exception=_refuse)
+        self._clock = clock
         self._compiled: jinja2.Template | None = None
 
     def parts(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, thinking: bool = True
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        thinking: bool = True,
+        now: datetime | None = None,
     ) -> list[str]:
         """The prompt, to be tokenized part by part; without `thinking` one that asks for the answer at once, if the
-        template can. Raises `InvalidRequest` when there is no template or the template refuses the messages."""
+        template can. Some templates tell the model what day it is `now`, as the user's clock has it. Raises `InvalidRequest` when there is no template or the template refuses the messages."""
         source = self._vocabulary.template
         if source is None:
             raise InvalidRequest(
@@ -62,7 +67,7 @@ class ChatTemplate:
         try:
             if self._compiled is None:
                 self._compiled = self._environment.from_string(source)
-            text = self._rendered(self._compiled, messages, tools, thinking)
+            text = self._rendered(self._compiled, messages, tools, thinking, now or self._clock.now())
         except Exception as error:  # a template is a program from a file and can raise anything
             reason = str(error) or type(error).__name__
             raise InvalidRequest(f"The model's chat template refuses these messages: {reason}") from error
@@ -72,7 +77,12 @@ class ChatTemplate:
         return parts if thinking or not opens_thought(parts) else without_thought(parts)
 
     def _rendered(
-        self, template: jinja2.Template, messages: Sequence[Message], tools: Sequence[Tool], thinking: bool
+        self,
+        template: jinja2.Template,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        thinking: bool,
+        now: datetime,
     ) -> str:
         """Some models know no system message (Gemma 2, the first Mistral): there it begins the user's."""
 
@@ -84,6 +94,7 @@ class ChatTemplate:
                 eos_token=self._vocabulary.eos_text,
                 tools=[self._tool(tool) for tool in tools] or None,
                 documents=None,
+                strftime_now=now.astimezone().strftime,
                 **({} if thinking else _NO_THINKING),
             )
             text.encode()  # a template can render half a character, which no tokenizer takes

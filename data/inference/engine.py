@@ -9,6 +9,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -51,12 +52,12 @@ class Engine:
         except (KeyError, TypeError, ValueError) as error:
             refuse(error)
         try:
-            done = work()
+            answer = work()
         except UniunError as error:
             self._send({"id": call, "error": protocol.error_to_line(error)})
         else:
             if call is not None:
-                self._send({"id": call, "done": done})
+                self._send({"id": call, **answer})
 
     def _read(self, line: Line) -> Callable[[], Line]:
         """What the line asks for, checked before any of it is done."""
@@ -67,13 +68,14 @@ class Engine:
             case "run":
                 job = RunnerJob.model_validate(line["job"])
                 produced = [int(token) for token in line["produced"]]
-                return partial(self._run, line["id"], job, produced, Batches(line["batches"]))
+                since = datetime.fromisoformat(line["since"])
+                return partial(self._run, line["id"], job, produced, Batches(line["batches"]), since)
             case "unload":
                 return self._unload
             case "forget":
                 return partial(self._forget, line["job"])
             case "ping":
-                return _sign_of_life
+                return _done
         raise KeyError(line["do"])
 
     def _load(self, model: str, name: str, path: Path, options: EngineOptions) -> Line:
@@ -89,31 +91,40 @@ class Engine:
                 raise
             raise ModelLoadFailed(f"{name} loaded {path}, but the model does not run: {error}") from error
         return {
-            "engine": backend.name,
-            "context_tokens": backend.context_tokens,
-            "load_s": self._clock.monotonic() - start,
-            "memory_bytes": max(0, _resident_bytes() - before),
+            "done": {
+                "engine": backend.name,
+                "context_tokens": backend.context_tokens,
+                "load_s": self._clock.monotonic() - start,
+                "memory_bytes": max(0, _resident_bytes() - before),
+            }
         }
 
     def _unload(self) -> Line:
         if self._loop is not None:
             loop, self._loop = self._loop, None
             loop.close()
-        return {}
+        return _done()
 
     def _forget(self, job_id: str) -> Line:
         self._stops.withdraw(job_id)
         if self._loop is not None:
             self._loop.forget(job_id)
-        return {}
+        return _done()
 
-    def _run(self, call: int, job: RunnerJob, produced: list[int], batches: Batches) -> Line:
+    def _run(self, call: int, job: RunnerJob, produced: list[int], batches: Batches, since: datetime) -> Line:
         loop = self._loop
         if loop is None:
             raise EngineError("The engine holds no model. Load one before running a job.")
 
+        end: Line = {}
+
         def at(prefilled: int, prompt: int, done: int, token: int | None, text: str) -> None:
             line: Line = {"id": call, "at": [prefilled, prompt, done, token, text]}
+            if token is None and text:
+                # The end was drawn, which is not among the tokens that a new process begins with: told by itself, this text
+                # would be told again if the process died now.
+                end.update(line)
+                return
             if done <= 1:  # of what comes later it is known: token by token
                 line["batches"] = loop.batches(job.id).runs
             self._send(line)
@@ -122,13 +133,14 @@ class Engine:
             self._send({"id": call, "batches": loop.batches(job.id).runs})
 
         with self._stops.running(job.id, loop.interrupt):
-            outcome = loop.run(job, produced, at, lambda: self._stops.asked(job.id), batches, begun)
-        return outcome.model_dump(mode="json")
+            stopping = partial(self._stops.asked, job.id)
+            outcome = loop.run(job, produced, at, stopping, batches, begun, since)
+        return {**end, "done": outcome.model_dump(mode="json")}
 
 
-def _sign_of_life() -> Line:
-    """Sent by the thread that does the work."""
-    return {}
+def _done() -> Line:
+    """For what has no result, and as a sign of life, sent by the thread that does the work."""
+    return {"done": {}}
 
 
 def _open(backend: str, path: Path, options: EngineOptions, clock: Clock) -> Backend:

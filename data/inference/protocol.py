@@ -16,7 +16,8 @@ from domain.repositories.inference_runner import RunnerJob
 _MAX_REQUEST_BYTES = MAX_LINE_BYTES // 2
 
 # To the engine: `do` is load, unload, run, stop, forget or ping. From it: `id` of the call and one of `at` (a boundary:
-# prefilled tokens, prompt tokens, tokens done, the new token or none, new text), `done` (the result) or `error`. A run begins
+# prefilled tokens, prompt tokens, tokens done, the new token or none, new text), `done` (the result, with an `at` if it ends with
+# text that no token brought) or `error`. A run begins
 # with `batches`, those in which the kept part of the prompt was evaluated; they come with each boundary until the first token.
 
 _ERRORS: dict[str, type[UniunError]] = {

@@ -7,6 +7,7 @@ import importlib.util
 import platform
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -39,6 +40,8 @@ class _Job:
     """What must outlive the engine process: the tokens that the job has produced, and how its prompt was evaluated."""
 
     model: str
+    since: datetime
+    """When it first ran: the prompt may say what day it is."""
     produced: list[int] = field(default_factory=list)
     batches: Batches = field(default_factory=Batches)
 
@@ -58,6 +61,7 @@ class EngineRunner:
     ) -> None:
         self._store = store
         self.use(options)
+        self._clock = clock
         self._sleep = sleep
         self._process: ChildProcess | None = None
         self._resident: LoadedModel | None = None
@@ -156,6 +160,7 @@ class EngineRunner:
             "job": protocol.job_to_line(job),
             "produced": state.produced,
             "batches": state.batches.runs,
+            "since": state.since.isoformat(),
         }
         process = self._process
         try:
@@ -217,9 +222,12 @@ class EngineRunner:
         doing, limit_s = f"running job {job_id}", self._options.watchdog_s
         process.send({"id": call, **request})
         try:
-            while _goes_on(line := await process.receive(limit_s, doing)) and line.get("id") == call:
+            goes_on = True
+            while goes_on:
+                line = await process.receive(limit_s, doing)
+                goes_on = _goes_on(line) and line.get("id") == call
                 try:
-                    progress = _progress(line, job)
+                    progress = _progress(line, job) if line.get("id") == call else None
                 except (ValueError, TypeError):
                     raise await process.nonsense(doing) from None
                 if progress is not None:
@@ -276,7 +284,7 @@ class EngineRunner:
         if state is None or state.model != self._resident.name:
             if len(self._jobs) >= _MAX_JOBS:
                 raise EngineError(f"{_MAX_JOBS} jobs are stopped and not forgotten. End some of them first.")
-            state = self._jobs[job.id] = _Job(self._resident.name)
+            state = self._jobs[job.id] = _Job(self._resident.name, self._clock.now())
         return state
 
     async def _started(self) -> ChildProcess:
@@ -335,7 +343,7 @@ class EngineRunner:
 
 def _goes_on(line: Line) -> bool:
     """Whether the run does that the line is of."""
-    return "at" in line or "batches" in line
+    return "done" not in line and ("at" in line or "batches" in line)
 
 
 def _progress(line: Line, job: _Job) -> RunnerProgress | None:

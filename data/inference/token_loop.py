@@ -1,6 +1,7 @@
 """The token loop: prefill in chunks, decode token by token, stop at any boundary, resume from what is kept."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import cached_property
 from typing import Protocol
 
@@ -58,9 +59,10 @@ class TokenLoop:
         stopping: Callable[[], bool],
         batches: Batches | None = None,
         begun: Callable[[], None] = lambda: None,
+        since: datetime | None = None,
     ) -> RunnerOutcome:
-        """Starts or resumes the job; `produced` are its tokens so far, in case this process has not seen it, and `batches`
-        those in which its prompt was evaluated. Calls `begun` when it is known what of the prompt is kept.
+        """Starts or resumes the job; `produced` are its tokens so far, in case this process has not seen it, `batches`
+        those in which its prompt was evaluated, and `since` when it first ran, if not now. Calls `begun` when it is known what of the prompt is kept.
 
         Stops at the first boundary where `stopping` says so. Whoever makes it say so may `interrupt` then, and a
         prefill chunk is given up half-way.
@@ -69,7 +71,7 @@ class TokenLoop:
         then, and the other jobs go on.
         """
         try:
-            return self._run(job, produced, at_boundary, stopping, batches, begun)
+            return self._run(job, produced, at_boundary, stopping, batches, begun, since)
         except BaseException as error:
             self._sequences.pop(job.id, None)
             self._kv.drop(job.id)
@@ -93,11 +95,12 @@ class TokenLoop:
         stopping: Callable[[], bool],
         batches: Batches | None,
         begun: Callable[[], None],
+        since: datetime | None,
     ) -> RunnerOutcome:
         sequence = self._sequences.get(job.id)
         if sequence is None:
             try:
-                sequence = self._begin(job, produced)
+                sequence = self._begin(job, produced, since)
                 sequence.batches = batches or Batches()
             except UniunError:
                 raise
@@ -172,7 +175,7 @@ class TokenLoop:
         chunked = max(sequence.prompt_tokens, ahead - one_by_one) - self._backend.last_alone - held
         return self._chunks.size(chunked) if chunked > 0 else 1
 
-    def _begin(self, job: RunnerJob, produced: list[int]) -> Sequence:
+    def _begin(self, job: RunnerJob, produced: list[int], since: datetime | None) -> Sequence:
         backend, vocabulary = self._backend, self._backend.vocabulary
         begun = ""
         if job.prompt is not None:
@@ -184,7 +187,7 @@ class TokenLoop:
             # A grammar that begins with the answer leaves no room for thinking.
             at_once = job.json_schema is not None or (job.tooling is not None and job.tooling.must_call)
             thinking = job.thinking and not at_once
-            parts, specials = self._template.parts(job.messages, tools, thinking=thinking), True
+            parts, specials = self._template.parts(job.messages, tools, thinking=thinking, now=since), True
             if thinking and opens_thought(parts):
                 begun = OPEN
         self._refuse_too_long(parts)

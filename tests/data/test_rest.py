@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 
 from data.clock import SystemClock
-from data.rest import LONGEST_REST_S, LOOK_S, TURN_S, Rest
 from data.embedding.worker import CLAIMED, EmbeddingWorker
+from data.rest import LONGEST_REST_S, LOOK_S, TURN_S, Rest
 from tests.memory.claims import MemoryClaims
 from tests.memory.embedder import WordEmbedder
 from tests.memory.library import MemoryLibrary

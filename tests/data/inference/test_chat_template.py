@@ -1,3 +1,6 @@
+import time
+from datetime import UTC, datetime
+
 import pytest
 
 from data.clock import SystemClock
@@ -61,6 +64,19 @@ def test_the_usual_helpers_are_there() -> None:
     source = "{{ {'a': [1, 'é']} | tojson }}{{ strftime_now('%Y') }}{{ bos_token }}{% for _ in [1, 2] %}{% break %}{% endfor %}"
     text = "".join(map(chr, tokens(source, *chat("x"))))
     assert text == '{"a": [1, "é"]}' + str(SystemClock().now().year) + "<s>"
+
+
+def test_the_date_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    time.tzset()
+    try:
+        parts = ChatTemplate(vocabulary("{{ strftime_now('%d %b') }}"), SystemClock()).parts(
+            chat("x"), now=datetime(2026, 6, 30, 20, tzinfo=UTC)
+        )
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert parts == ["01 Jul"]
 
 
 GEMMA = (

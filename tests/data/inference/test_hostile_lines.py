@@ -87,6 +87,7 @@ def test_errors_come_back_as_lines(tmp_path: Path) -> None:
         "job": job.model_dump(mode="json"),
         "produced": [],
         "batches": [],
+        "since": "2026-01-01T12:00:00+00:00",
         "stop": False,
     }
     with subprocess.Popen(ENGINE, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
@@ -144,6 +145,7 @@ def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *answers: str, last: s
         [LOADED, '{"id":2,"at":[1,1,0,null,""],"batches":[[0,1]]}'],
         [LOADED, '{"id":2,"at":[1,1,0,null,""],"batches":[7]}'],
         [LOADED, '{"id":2,"done":{"status":"finished"}}'],
+        [LOADED, '{"id":2,"at":[1,1,7,null,"text"],"done":{}}'],
         [LOADED, "\x00\x01"],
         [LOADED, "[" * 20_000],
     ],

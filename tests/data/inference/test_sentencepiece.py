@@ -100,7 +100,7 @@ def test_so_it_is_with_a_tokenizer_of_a_folder(tmp_path: Path, scheme: str) -> N
 
 
 def test_a_message_that_looks_like_control_gets_no_space_in_it(loop: TokenLoop) -> None:
-    tokens = loop._begin(job("shown", 1), []).tokens
+    tokens = loop._begin(job("shown", 1), [], None).tokens
     vocabulary = loop._backend.vocabulary
     ends = [at for at, token in enumerate(tokens) if token == vocabulary.control["</s>"]]
     assert len(ends) == 1, "the template's own"

@@ -77,6 +77,22 @@ def test_a_killed_engine_resumes_to_the_same_text(rig: Rig, at_token: int) -> No
     assert seen[-1].tokens_done - seen[0].tokens_done <= rig.length - at_token
 
 
+def test_a_job_that_is_resumed_is_as_old_as_it_was(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    send, since = ChildProcess.send, list[str]()
+
+    def note(process: ChildProcess, line: Line) -> None:
+        if line["do"] == "run":
+            since.append(line["since"])
+        send(process, line)
+
+    monkeypatch.setattr(ChildProcess, "send", note)
+    job = rig.job(max_tokens=3)
+    rig.run(job, stop_after=1)
+    rig.run(job)
+    rig.run(rig.job(max_tokens=1))
+    assert since[0] == since[1] < since[2]
+
+
 @pytest.mark.parametrize("cancelled", [False, True], ids=["stopped", "cancelled"])
 def test_a_run_that_still_waits_for_the_line_can_be_ended(rig: Rig, cancelled: bool) -> None:
     """Somebody asks for a sign of life just then, or a cancelled run is not over yet."""

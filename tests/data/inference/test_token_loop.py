@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +136,16 @@ class Play:
         options = EngineOptions().model_dump()
         return self.ask({"do": "load", "model": "m", "backend": "b", "path": "/m.gguf", "options": options})
 
-    def run(self, job: RunnerJob) -> Line:
+    def run(self, job: RunnerJob, since: str = "2026-01-01T12:00:00+00:00") -> Line:
         return self.ask(
-            {"do": "run", "job": job.model_dump(mode="json"), "produced": [], "batches": [], "stop": False}
+            {
+                "do": "run",
+                "job": job.model_dump(mode="json"),
+                "produced": [],
+                "batches": [],
+                "since": since,
+                "stop": False,
+            }
         )
 
 
@@ -312,6 +320,38 @@ def test_an_interruption_that_nobody_asked_for_costs_time_only(play: Play) -> No
 
     play.backend.before_evaluation = interrupt
     assert play.run(job())["done"]["text"] == "ababab"
+
+
+def test_a_prompt_with_the_date_has_that_on_which_its_job_first_ran(play: Play) -> None:
+    """Also in another process, behind midnight."""
+    play.backend.vocabulary = replace(play.backend.vocabulary, template="{{ strftime_now('%Y' * 6) }}")
+    play.load()
+    today = job(prompt=None, messages=chat("What day is it?"), max_tokens=1)
+    for year in ("2025", "2031"):
+        play.run(today, f"{year}-07-01T12:00:00+00:00")
+        [slot] = play.engine._loop._kv._slots  # type: ignore[union-attr]
+        assert bytes(slot.tokens).decode() == year * 6
+        play.load()
+
+
+def test_text_that_comes_with_the_end_comes_in_one_line_with_it(play: Play) -> None:
+    """Else an engine that dies between the two lines would have told it, and another would tell it again."""
+    left = 3
+
+    def end_soon() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            play.backend.stuck = True
+            play.backend.row[:] = 0
+            play.backend.row[END] = 1
+
+    play.backend.before_evaluation = end_soon
+    answer = play.run(job(stop=("abz",)))
+    assert answer["done"]["text"] == "ab"
+    assert answer["done"]["finish_reason"] == "stop"
+    assert answer["at"][2:] == [2, None, "ab"]
+    assert [line["at"][4] for line in play.said[:-1] if "at" in line] == ["", ""]
 
 
 @pytest.mark.parametrize("last_alone", [False, True])
