@@ -75,7 +75,8 @@ class ChatPage:
                     )
                 )
                 self._spoken = plain("").classes("u-hidden").props("role=status aria-live=polite")
-                self._composer = Composer(chat.conversation.id if chat.path else "new")
+                draft_key = chat.conversation.id if chat.path else "new"
+                self._composer = Composer(draft_key, where=", under “Branches”")
                 self._composer.on_send(self._send)
                 self._composer.on_unsure(self._unsure)
                 self._branching = Branching(site, chat, self._composer, self._nothing_begins)

@@ -17,7 +17,7 @@ export default {
         <button type="button" class="u-link" @click="cancelEdit">Cancel</button>
       </div>
       <div v-if="branching && !editing" class="u-editing">
-        <span role="status">What you write next begins a new branch here. What followed stays, under “Branches”.</span>
+        <span role="status">What you write next begins a new branch here. What followed stays{{ where }}.</span>
         <button type="button" class="u-link" @click="$emit('unbranch')">Cancel</button>
       </div>
       <p v-if="note" class="u-editing" role="alert">{{ note }}</p>
@@ -30,7 +30,7 @@ export default {
           :disabled="!text.trim()"><i class="q-icon material-icons" aria-hidden="true">arrow_upward</i></button>
       </div>
     </form>`,
-  props: { draft_key: String, label: String, longest: Number, busy: Boolean, waits: Boolean, branching: Boolean },
+  props: { draft_key: String, label: String, where: String, longest: Number, busy: Boolean, waits: Boolean, branching: Boolean },
   emits: ["send", "unsure", "stop", "typing", "unbranch"],
   // sent: asked, and not known to be in the database. unsure: those of an earlier visit. back: the one that came back.
   data: () => ({ text: "", editing: null, sent: null, unsure: [], back: null, tries: 0, note: "", before: "", told_at: -Infinity }),

@@ -19,8 +19,10 @@ _MOST_UNSURE = 100
 class Composer(Element, component="composer.js"):
     """Enter sends, Shift+Enter is a new line, Escape stops the answer. `draft_key` names what is kept for a reload."""
 
-    def __init__(self, draft_key: str, label: str = "Message") -> None:
+    def __init__(self, draft_key: str, label: str = "Message", *, where: str = "") -> None:
+        """`where` tells where other branches are found."""
         super().__init__()
+        self._props["where"] = where
         self._props["draft_key"] = draft_key
         self._props["label"] = label
         self._props["longest"] = LONGEST

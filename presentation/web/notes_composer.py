@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from nicegui import ui
 
@@ -17,7 +18,7 @@ from presentation.web.live_answers import LiveAnswer
 from presentation.web.notes_field import NoteField, Standing
 from presentation.web.notices import tell, tell_error
 from presentation.web.outside import Outside
-from presentation.web.parts import button
+from presentation.web.parts import button, link
 from presentation.web.read_ahead import ReadAhead
 from presentation.web.shell import plain
 from presentation.web.site import Site
@@ -55,6 +56,11 @@ class ComposerPanel:
     async def draw(self, conversation_id: str) -> None:
         """The conversation named, if there is one; else a new one."""
         await self._begin(conversation_id)
+        with ui.element("div").classes("u-row u-small u-panel-head") as self._head:
+            with ui.element("button").props("type=button").classes("u-link") as another:
+                plain("New chat")
+            another.on("click", self._begin_another, args=[])
+            self._page = link("Open as a page", "")
         self._thread = Thread(
             ThreadActions(
                 retry=self._retry,
@@ -113,6 +119,8 @@ class ComposerPanel:
     def _attach(self, live: LiveAnswer | None) -> None:
         ended, self._live = self._live if live is not self._live else None, live
         self._thread.show(self._chat.path, live)
+        self._head.set_visibility(bool(self._chat.path))
+        self._page.props["href"] = f"/c/{self._chat.conversation.id}"
         self._composer.busy(live is not None)
         outside = live is None and written_outside(self._chat.path)
         self._composer.wait(outside)
@@ -165,10 +173,25 @@ class ComposerPanel:
         self._on_found()
 
     def _kept(self, conversation_id: str) -> None:
-        begun = "" if self._is_kept() else "&begin=1"
-        address = f"/notes/{self._note_id}?chat={conversation_id}{begun}"
+        self._put_address(chat=conversation_id)
+
+    def _put_address(self, **query: str) -> None:
+        """A note that is not kept yet goes on being begun."""
+        if not self._is_kept():
+            query["begin"] = "1"
+        address = f"/notes/{self._note_id}" + (f"?{urlencode(query)}" if query else "")
         self._composer.accepted(f"note/{self._note_id}", address)
         ui.navigate.history.replace(address)
+
+    async def _begin_another(self) -> None:
+        """An answer that is on its way in the one before comes to its end there."""
+        self._ahead.stop()
+        async with self._turn:
+            await self._chat.begin()
+            self._attach(None)
+        self._put_address()
+        self.look_at()
+        self._composer.focus()
 
     async def _put(self, *, replace: bool) -> None:
         """The last answer into the note: in the place of what is selected, or at the cursor. Where that stands at the end,

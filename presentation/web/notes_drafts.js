@@ -5,24 +5,27 @@ const WORDS = 80;
 
 export default {
   template: `
-    <ul v-if="shown.length || discarded" class="u-banner u-warn u-drafts" aria-label="Texts that were not saved">
+    <ul v-if="shown.length" class="u-banner u-warn u-drafts" aria-label="Texts that were not saved">
       <li v-for="one in shown" :key="one.note">
-        <span class="u-grow">A text that was not saved: “{{ one.words }}”</span>
-        <span class="u-row"><q-btn class="u-button" no-caps outline :href="'/notes/' + one.note + '?begin=1'" :aria-label="'Open ' + one.words">Open</q-btn>
-        <q-btn class="u-button" no-caps flat :aria-label="'Discard ' + one.words" @click="discard(one)">Discard</q-btn></span>
-      </li>
-      <li v-if="discarded">
-        <span class="u-grow" role="status">Discarded: “{{ discarded.words }}”</span>
-        <q-btn ref="undo" class="u-button" no-caps outline :aria-label="'Undo: ' + discarded.words" @click="undo">Undo</q-btn>
+        <template v-if="one.kept">
+          <span class="u-grow" role="status">Discarded: “{{ one.words }}”</span>
+          <span class="u-row"><q-btn class="u-button" no-caps outline :data-undo="one.note" :aria-label="'Undo: ' + one.words" @click="undo(one)">Undo</q-btn></span>
+        </template>
+        <template v-else>
+          <span class="u-grow">A text that was not saved: “{{ one.words }}”</span>
+          <span class="u-row"><q-btn class="u-button" no-caps outline :href="'/notes/' + one.note + '?begin=1'" :aria-label="'Open ' + one.words">Open</q-btn>
+          <q-btn class="u-button" no-caps flat :aria-label="'Discard ' + one.words" @click="discard(one)">Discard</q-btn></span>
+        </template>
       </li>
     </ul>`,
   props: { only: String },
   data() {
-    return { drafts: [], lost: [], discarded: null }; // the last that was, until the page is left
+    return { drafts: [], lost: [], discarded: [] }; // until the page is left
   },
   computed: {
     shown() {
-      return this.drafts.filter((one) => this.lost.includes(one.note));
+      // In an order that stays: the next click must not meet another text.
+      return [...this.drafts.filter((one) => this.lost.includes(one.note)), ...this.discarded].sort((a, b) => (a.note < b.note ? -1 : 1));
     },
   },
   mounted() {
@@ -51,14 +54,14 @@ export default {
       this.lost = notes;
     },
     discard({ note, words }) {
-      this.discarded = { note, words, kept: localStorage.getItem(KEY + note) };
+      this.discarded.push({ note, words, kept: localStorage.getItem(KEY + note) });
       localStorage.removeItem(KEY + note);
       this.look();
-      this.$nextTick(() => this.$refs.undo.$el.focus());
+      this.$nextTick(() => this.$el.querySelector(`[data-undo="${note}"]`)?.focus());
     },
-    undo() {
-      localStorage.setItem(KEY + this.discarded.note, this.discarded.kept);
-      this.discarded = null;
+    undo({ note, kept }) {
+      localStorage.setItem(KEY + note, kept);
+      this.discarded = this.discarded.filter((one) => one.note !== note);
       this.look();
     },
   },

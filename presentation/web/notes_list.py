@@ -66,7 +66,11 @@ class NotesList:
         self._manases = {manas.id: manas for manas in manases}
         if self._wanted.manas and self._wanted.manas not in self._manases:
             self._wanted = replace(self._wanted, manas="")
-        with ui.element("div").classes("u-note-filters").props('role=search aria-label="Notes"'):
+        with (
+            ui.element("div")
+            .classes("u-note-filters")
+            .props('role=search aria-label="Notes"') as self._filters
+        ):
             search = (
                 ui.element("input").classes("u-input u-grow").props("type=search maxlength=500 data-search")
             )
@@ -161,6 +165,8 @@ class NotesList:
         if not lines and total:
             await self._want(replace(wanted, start=0))
             return
+        none_at_all = not lines and not (wanted.tag or wanted.manas)
+        self._filters.set_visibility(not none_at_all)
         end = wanted.start + len(lines)
         self._said.text = (
             f"{wanted.start + 1:,}–{end:,} of {total:,}" if total > len(lines) else counted(total, "note")
@@ -168,7 +174,8 @@ class NotesList:
         self._list.show(self._rows.line(line) for line in lines)
         self._show_near(())
         self._compared = None
-        if not lines and not (wanted.tag or wanted.manas):
+        if none_at_all:
+            self._said.text = ""
             self._draw_below("none at all", self._none_at_all.draw)
         elif not lines:
             self._draw_nothing()

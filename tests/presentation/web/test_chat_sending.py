@@ -220,6 +220,17 @@ def test_beside_a_note_a_reload_brings_back_the_conversation_that_had_begun(note
     expect(page.locator(".u-answer")).to_have_count(2)
     expect(page.get_by_text("What you write next begins a new branch here.")).to_have_count(0)
 
+    page.get_by_role("button", name="New chat").click()
+    expect(page.locator(".u-bubble")).to_have_count(0)
+    expect(box).to_be_focused()
+    page.reload()
+    page.wait_for_function("window.did_handshake === true")
+    expect(page.get_by_role("button", name="About", exact=True)).to_have_attribute("aria-pressed", "true")
+    assert page.url == f"{noted_desk.base}/notes/{note}"
+    page.goto(conversation)
+    page.get_by_role("link", name="Open as a page").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Say: Here it is.")
+
 
 def test_after_a_reload_a_question_that_did_not_come_is_back(page: Page) -> None:
     sent_earlier(page, NEVER_ASKED, "Say: Nobody heard it.")

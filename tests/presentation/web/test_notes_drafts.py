@@ -67,7 +67,7 @@ def test_a_first_paste_that_is_too_long_is_found_again_and_says_what_can_be_done
     offer.get_by_role("button", name="Discard").click()
     expect(offer.get_by_role("button", name="Undo")).to_be_visible()
     page.reload()
-    expect(page.get_by_role("searchbox", name="Search notes")).to_be_visible()
+    page.wait_for_function("window.did_handshake === true")
     expect(offer).to_be_hidden()
     assert (
         page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('uniun/draft')).length") == 0
