@@ -33,6 +33,35 @@ def test_a_copy_takes_half_of_the_free_memory_at_most(
     assert not worth_a_copy(weights)
 
 
+@pytest.mark.parametrize(
+    ("own", "limits", "copied"),
+    [
+        ("0::/", {"": "2000"}, True),
+        ("0::/", {"": "1999"}, False),
+        ("7:cpu:/x\n0::/app/engine", {"app": "1999", "app/engine": "max"}, False),
+        ("0::/app/engine", {"app": "max", "app/engine": "5000"}, True),
+        ("0::/app/engine", {"app/engine": "nonsense"}, True),
+        ("0::/../app", {}, True),
+        ("", {}, True),
+    ],
+)
+def test_a_container_has_less_memory_than_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, limits: dict[str, str], copied: bool
+) -> None:
+    weights = tmp_path / "weights.gguf"
+    weights.write_bytes(bytes(900))
+    free_memory(monkeypatch, 1 << 40)
+    (tmp_path / "own").write_text(own)
+    monkeypatch.setattr(huge_pages, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(huge_pages, "_OWN_GROUP", tmp_path / "own")
+    for group, limit in limits.items():
+        folder = tmp_path / "groups" / group
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "memory.max").write_text(f"{limit}\n")
+        (folder / "memory.current").write_text("200\n")
+    assert worth_a_copy(weights) == (copied and LINUX)
+
+
 def test_elsewhere_than_on_linux_nothing_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huge_pages, "sys", SimpleNamespace(platform="darwin"))
     assert not worth_a_copy(tmp_path)
