@@ -17,6 +17,7 @@ from domain.repositories.archive import ArchiveWriter
 
 JSON_NAME = "uniun.json"
 FORMAT_VERSION = 1
+DOCUMENTS = ("notes", "conversations")
 _NAME_BYTES = 120
 _FORBIDDEN = '<>:"/\\|?*'
 """On one system or another; an export may be carried to any of them."""
@@ -59,6 +60,9 @@ class _FolderWriter:
     async def put(self, section: str, entities: Sequence[Entity]) -> None:
         await asyncio.to_thread(self._write_entities, section, entities)
 
+    async def count_others(self) -> int:
+        return await asyncio.to_thread(self._count_others)
+
     def finish(self) -> None:
         """The end of the JSON, forced to disk."""
         self._json.write("]}\n" if self._section is not None else "}\n")
@@ -75,6 +79,13 @@ class _FolderWriter:
             partial.write_text(markdown, encoding="utf-8", newline="\n")
             partial.replace(place / name)  # a link of that name is replaced, not followed
         return names
+
+    def _count_others(self) -> int:
+        return sum(
+            _folded(path.stem) not in self._names.get(folder, ())
+            for folder in DOCUMENTS
+            for path in (self._folder / folder).glob("*.md")
+        )
 
     def _write_entities(self, section: str, entities: Sequence[Entity]) -> None:
         if section != self._section:
@@ -112,7 +123,7 @@ def _prepare(folder: Path, force: bool) -> Path:
     if folder.exists() and not folder.is_dir():
         raise InvalidRequest(f"{folder} is no folder. Name one that is empty or does not exist.")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("notes", "conversations"):
+    for name in DOCUMENTS:
         if (folder / name).is_symlink():
             raise InvalidRequest(f"{folder / name} is a link. Export into another folder.")
     if not force and any(folder.iterdir()):

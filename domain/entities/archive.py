@@ -27,3 +27,5 @@ class ExportReport(Entity):
     conversations: int
     cards: int
     ganas: int
+    left: int = 0
+    """Files of an earlier export in the same folder whose notes and conversations are gone."""

@@ -22,6 +22,10 @@ class ArchiveWriter(Protocol):
         """More of a section; every section is put in one go or in several, one after another."""
         ...
 
+    async def count_others(self) -> int:
+        """Markdown files beside those that were put here, which some earlier archive left."""
+        ...
+
 
 class Archives(Protocol):
     """Makes them."""

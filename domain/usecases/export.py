@@ -60,6 +60,7 @@ class ExportUseCase:
                 conversations=await self._export_conversations(archive, note_files),
                 cards=await self._export_cards(archive, scopes),
                 ganas=await self._export_ganas(archive),
+                left=await archive.count_others(),
             )
 
     async def _export_notes(

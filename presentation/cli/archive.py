@@ -7,6 +7,7 @@ from pathlib import Path
 from presentation.cli.importing import counting_bar
 from presentation.cli.openers import Library
 from presentation.cli.terminal import make_sure, size, write
+from presentation.counting import counted
 
 OpenLibrary = Callable[[], AbstractAsyncContextManager[Library]]
 
@@ -26,6 +27,11 @@ async def export(open_library: OpenLibrary, folder: Path, *, force: bool) -> Non
     }
     told = ", ".join(f"{count} {name}" + "s" * (count != 1) for name, count in counts.items())
     write(f"Exported into {folder}: {told}.\n")
+    if report.left:
+        write(
+            f"{counted(report.left, 'Markdown file')} there are of an earlier export, of notes or conversations that are gone. "
+            "For a folder without them, export into a new one.\n"
+        )
 
 
 async def back_up(open_library: OpenLibrary, file: Path) -> None:

@@ -85,6 +85,20 @@ async def list_ganas(open_library: OpenLibrary) -> None:
         print_table(out(), _LISTED, rows, least=("next",))
 
 
+async def next_run(ganas: GanaController, gana: Gana) -> str:
+    """When it runs, or what a reaction waits for; empty where that is up to the user."""
+    if gana.due_at is not None:
+        return ganas.local(gana.due_at)
+    if not (gana.enabled and gana.draft.reactive):
+        return ""
+    note = await ganas.writing(gana)
+    return (
+        "with a new note"
+        if note is None
+        else f"when “{printable(note) or 'Untitled'}” has been left alone for a minute"
+    )
+
+
 async def show(open_library: OpenLibrary, reference: str) -> None:
     """Field by field, and its last runs."""
     async with open_library() as library:
@@ -103,7 +117,7 @@ async def show(open_library: OpenLibrary, reference: str) -> None:
             "description": draft.description,
             "state": "on" if gana.enabled else "off",
             "runs": ganas.describe(gana),
-            "next": ganas.local(gana.due_at) if gana.due_at is not None else "",
+            "next": await next_run(ganas, gana),
             "reads": watched,
             "knows": ", ".join(manases.get(each, each) for each in draft.manas_ids),
             "tags its notes": draft.output_tag or "",

@@ -1,6 +1,7 @@
 """`uniun nataraj`, `uniun gana` and `uniun background` on the command line, over fakes."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from domain.entities.gana import GanaRun
 from domain.errors import GanaNotFound, InvalidRequest
 from presentation.cli.app import build_app
 from presentation.cli.background import status
+from presentation.cli.gana import next_run
 from tests.fakes import MemoryStore, ScriptedCoordinator, answer, fake_openers
 from tests.memory.background import MemoryService, fake_background
 from tests.memory.gana_world import GanaWorld
@@ -102,6 +104,23 @@ def test_all_options_of_a_gana_and_a_task_from_a_file(tmp_path: Path) -> None:
     shown = uniun("gana", "show", "g")
     assert "hook" not in shown
     assert "looks up:       nothing by itself" in shown
+
+
+def test_what_a_reaction_waits_for_is_said() -> None:
+    async def watch() -> None:
+        world = GanaWorld()
+        gana = await world.gana(reactive=True, input_tag="inbox")
+        assert await next_run(world.gana_controller(), gana) == "with a new note"
+        note = await world.note("text", "inbox", title="Fresh")
+        later = note.changed_at + timedelta(seconds=1)
+        await world.notes.save([note.model_copy(update={"changed_at": later})])
+        world.counting.at = later
+        told = await next_run(world.gana_controller(), gana)
+        assert told == "when “Fresh” has been left alone for a minute"
+        off = gana.model_copy(update={"enabled": False})
+        assert await next_run(world.gana_controller(), off) == ""
+
+    asyncio.run(watch())
 
 
 def test_what_is_wrong_is_said() -> None:

@@ -352,5 +352,12 @@ def test_export_and_backup(faces: MemoryFaces, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "notes" / "T.md").exists()
     again = uniun(faces, "export", str(tmp_path / "out"))
     assert isinstance(again.exception, InvalidRequest)
-    assert uniun(faces, "export", str(tmp_path / "out"), "--force").exit_code == 0
+    forced = uniun(faces, "export", str(tmp_path / "out"), "--force")
+    assert forced.exit_code == 0
+    assert "earlier" not in forced.stdout
+    (tmp_path / "out" / "notes" / "gone.md").write_text("of an earlier export")
+    (tmp_path / "out" / "conversations").mkdir(exist_ok=True)
+    (tmp_path / "out" / "conversations" / "Talk.md").write_text("of an earlier export")
+    told = uniun(faces, "export", str(tmp_path / "out"), "--force").stdout
+    assert "2 Markdown files there are of an earlier export" in " ".join(told.split())
     assert isinstance(uniun(faces, "backup", str(tmp_path / "copy")).exception, InvalidRequest)
