@@ -60,7 +60,8 @@ class ComposerPanel:
             with ui.element("button").props("type=button").classes("u-link") as another:
                 plain("New chat")
             another.on("click", self._begin_another, args=[])
-            self._page = link("Open as a page", "")
+            self._page = link("Open as a page", f"/c/{self._chat.conversation.id}")
+        self._head.set_visibility(bool(self._chat.path))
         self._thread = Thread(
             ThreadActions(
                 retry=self._retry,
@@ -173,7 +174,8 @@ class ComposerPanel:
         self._on_found()
 
     def _kept(self, conversation_id: str) -> None:
-        self._put_address(chat=conversation_id)
+        if conversation_id == self._chat.conversation.id:  # else another has been begun meanwhile
+            self._put_address(chat=conversation_id)
 
     def _put_address(self, **query: str) -> None:
         """A note that is not kept yet goes on being begun."""

@@ -125,6 +125,7 @@ def test_a_note_that_was_emptied_later_says_what_becomes_of_it_and_goes_without_
     text(page).fill("A passing thought")
     expect(state(page)).to_have_text("Saved")
     page.reload()
+    page.wait_for_function("window.did_handshake === true")
     emptied = page.get_by_text("Nothing stands in this note any more.")
     expect(text(page)).to_have_value("A passing thought")
     expect(emptied).to_be_hidden()
