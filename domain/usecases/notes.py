@@ -1,6 +1,6 @@
 """What the user does with notes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from domain.entities.note import (
     MAX_NOTE_CHARACTERS,
@@ -362,6 +362,13 @@ class ListNotesUseCase:
         """Those of which there is no note."""
         there = {note.id for note in await self._notes.many(note_ids)}
         return tuple(note_id for note_id in note_ids if note_id not in there)
+
+    async def same(self, texts: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
+        """Ids of those notes that have this title and this text already; a note that was given no title has any."""
+        found = await self._notes.many(list(texts))
+        return tuple(
+            note.id for note in found if texts[note.id] in ((note.title, note.text), ("", note.text))
+        )
 
     async def count(self, *, tag: str | None = None, manas_id: str | None = None) -> int:
         """Of all notes, or of those that would be listed."""

@@ -97,6 +97,10 @@ class NotesController:
         """Those of which there is no note."""
         return await self._list.missing(note_ids)
 
+    async def same(self, texts: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
+        """Ids of those notes that have this title and this text already."""
+        return await self._list.same(texts)
+
     async def show(self, reference: str) -> NoteDetails:
         """With links, backlinks and what was read in it."""
         return await self._get(await self._find(reference))

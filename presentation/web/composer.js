@@ -1,11 +1,41 @@
 const kept = (key) => `uniun-draft:${key}`;
 const SENT = "uniun-sent:";
 const BEGAN = "uniun-begun-at";
+const editing_of = (key) => `uniun-editing:${key}`;
+const NO_LINE = "There is no connection at the moment. Your text is kept; send it when it is back.";
 const joined = (...texts) => texts.filter(Boolean).join("\n");
 // Where one types on the screen, Enter is a new line. Who has neither mouse nor screen to touch sends with it.
 const touched = () => matchMedia("(pointer: coarse)").matches;
 // The server knows by it whether it has the question already.
 const new_id = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+// The browser's stores may be full or forbidden: then nothing outlasts a reload, and all the rest works.
+const storage = (name) => ({
+  get(key) {
+    try {
+      return window[name].getItem(key);
+    } catch {
+      return null;
+    }
+  },
+  set(key, text) {
+    try {
+      window[name].setItem(key, text);
+    } catch {}
+  },
+  remove(key) {
+    try {
+      window[name].removeItem(key);
+    } catch {}
+  },
+  keys() {
+    try {
+      return Object.keys(window[name]);
+    } catch {
+      return [];
+    }
+  },
+});
+const [store, tab] = [storage("localStorage"), storage("sessionStorage")];
 const AGAIN_MS = 3000;
 const MOST_TRIES = 10;
 
@@ -25,7 +55,7 @@ export default {
         <textarea ref="box" rows="1" v-model="text" :aria-label="label" :placeholder="label + '…'"
           @input="typed" @keydown="key" enterkeyhint="send"></textarea>
         <button v-if="busy" type="button" class="u-send u-stop" aria-label="Stop the answer" title="Stop (Esc)"
-          @click="$emit('stop')"><span class="u-stop-mark"></span></button>
+          @click="stop"><span class="u-stop-mark"></span></button>
         <button v-else type="submit" class="u-send" aria-label="Send" title="Send (Enter)"
           :disabled="!text.trim()"><i class="q-icon material-icons" aria-hidden="true">arrow_upward</i></button>
       </div>
@@ -36,15 +66,17 @@ export default {
   data: () => ({ text: "", editing: null, sent: null, unsure: [], back: null, tries: 0, note: "", before: "", told_at: -Infinity }),
   mounted() {
     // A page that was being reloaded already when its conversation began could not change the address any more.
-    const [began, address] = JSON.parse(sessionStorage.getItem(BEGAN) ?? "[]");
-    sessionStorage.removeItem(BEGAN);
+    const [began, address] = JSON.parse(tab.get(BEGAN) ?? "[]");
+    tab.remove(BEGAN);
     const reloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
     if (reloaded && began === this.draft_key && address !== location.pathname + location.search) location.replace(address);
     this.key_of_draft = this.draft_key;
-    this.stored = this.text = localStorage.getItem(kept(this.key_of_draft)) ?? "";
-    this.unsure = Object.keys(localStorage)
+    this.stored = this.text = store.get(kept(this.key_of_draft)) ?? "";
+    const [editing, asked] = JSON.parse(tab.get(editing_of(this.key_of_draft)) ?? "[]");
+    if (editing) [this.editing, this.before, this.text] = [editing, this.text, asked];
+    this.unsure = store.keys()
       .filter((key) => key.startsWith(SENT))
-      .map((key) => ({ id: key.slice(SENT.length), ...JSON.parse(localStorage.getItem(key)) }))
+      .map((key) => ({ id: key.slice(SENT.length), ...JSON.parse(store.get(key)) }))
       .filter(({ key }) => key === this.key_of_draft);
     if (this.unsure.length) this.$emit("unsure", this.unsure.map(({ id }) => id));
     this.timer = setInterval(this.insist, AGAIN_MS);
@@ -104,6 +136,7 @@ export default {
       this.send();
     },
     send() {
+      if (this.text.isWellFormed?.() === false) this.text = this.text.toWellFormed(); // half a character cannot be sent
       if (!this.text.trim()) return;
       this.note = this.hindrance();
       if (this.note) return;
@@ -113,12 +146,16 @@ export default {
       this.back = null;
       this.sent = { id: again ? back.id : new_id(), text, editing };
       this.tries = 0;
-      localStorage.setItem(SENT + this.sent.id, JSON.stringify({ key: this.key_of_draft, text, editing }));
+      store.set(SENT + this.sent.id, JSON.stringify({ key: this.key_of_draft, text, editing }));
       this.$emit("send", { ...this.sent, again });
       this.text = editing ? this.before : "";
       this.editing = null;
       this.keep();
       this.$nextTick(this.grow);
+    },
+    stop() {
+      this.$emit("stop");
+      if (!touched()) this.$refs.box.focus(); // the button goes
     },
     // Why it cannot be sent now.
     hindrance() {
@@ -129,11 +166,12 @@ export default {
         const [length, longest] = [this.text.length, this.longest].map((count) => count.toLocaleString("en"));
         return `This has ${length} characters, and a question may have ${longest}. Shorten it, or put it into a note and ask about that.`;
       }
-      if (!window.socket?.connected) return "There is no connection at the moment. Your text is kept; send it when it is back.";
+      if (!window.socket?.connected) return NO_LINE;
       return "";
     },
     // What is told over a line that just broke never arrives, and nothing says so.
     insist() {
+      if (this.note === NO_LINE && window.socket?.connected) this.note = "";
       if (!window.socket?.connected || !(this.sent || this.unsure.length)) return;
       this.tries += 1;
       if (this.tries > MOST_TRIES) {
@@ -145,13 +183,15 @@ export default {
     // For a reload. Another tab may have kept its own text there since.
     keep() {
       const text = this.editing ? this.before : this.text;
-      if (text) localStorage.setItem(kept(this.key_of_draft), text);
-      else if (localStorage.getItem(kept(this.key_of_draft)) === this.stored) localStorage.removeItem(kept(this.key_of_draft));
+      if (text) store.set(kept(this.key_of_draft), text);
+      else if (store.get(kept(this.key_of_draft)) === this.stored) store.remove(kept(this.key_of_draft));
       this.stored = text;
+      if (this.editing) tab.set(editing_of(this.key_of_draft), JSON.stringify([this.editing, this.text]));
+      else tab.remove(editing_of(this.key_of_draft));
     },
     accepted(draft_key, address) {
-      if (this.draft_key === this.key_of_draft) sessionStorage.setItem(BEGAN, JSON.stringify([this.draft_key, address]));
-      if (draft_key !== this.key_of_draft && localStorage.getItem(kept(this.key_of_draft)) === this.stored) localStorage.removeItem(kept(this.key_of_draft));
+      if (this.draft_key === this.key_of_draft) tab.set(BEGAN, JSON.stringify([this.draft_key, address]));
+      if (draft_key !== this.key_of_draft && store.get(kept(this.key_of_draft)) === this.stored) store.remove(kept(this.key_of_draft));
       this.key_of_draft = draft_key;
       this.keep();
       this.told_at = -Infinity;
@@ -169,10 +209,12 @@ export default {
     },
     refused(id) {
       const question = [this.sent, ...this.unsure].find((question) => question?.id === id);
-      if (question) this.comeBack(question);
+      if (!question) return;
+      if (question !== this.sent) this.note = "Your last question had not arrived. It is back here.";
+      this.comeBack(question);
     },
     forget(id) {
-      localStorage.removeItem(SENT + id);
+      store.remove(SENT + id);
       if (this.sent?.id === id) this.sent = null;
       if (this.back?.id === id) this.back = null;
       this.unsure = this.unsure.filter((question) => question.id !== id);
@@ -184,7 +226,7 @@ export default {
       if (this.editing) this.before = joined(text, this.before);
       else if (editing) [this.editing, this.before, this.text] = [editing, this.text === text ? "" : this.text, text];
       else if (!this.text.includes(text)) this.text = joined(text, this.text);
-      if (this.back) localStorage.removeItem(SENT + this.back.id);
+      if (this.back) store.remove(SENT + this.back.id);
       this.back = { id, text, editing };
       this.keep();
       this.$nextTick(this.grow);
@@ -196,6 +238,7 @@ export default {
       if (!this.editing) this.before = this.text;
       this.editing = message_id;
       this.text = text;
+      this.keep();
       this.$nextTick(() => {
         this.grow();
         this.$refs.box.focus();
@@ -204,6 +247,7 @@ export default {
     cancelEdit() {
       this.editing = null;
       this.text = this.before;
+      this.keep();
       this.$nextTick(this.grow);
       this.$refs.box.focus();
     },

@@ -1,6 +1,8 @@
 // Texts in this browser that belong to no note: typed into a new one that could not be kept. Found by their first words.
 const KEY = "uniun/draft/";
-const MOST = 20;
+const MOST = 20; // on the page
+const MOST_ASKED = 200; // of the server: a page that was left before it was told so leaves what was saved
+const SHORT = 20000; // characters of what is compared with its note; together they must go through the line
 const WORDS = 80;
 
 export default {
@@ -25,7 +27,7 @@ export default {
   computed: {
     shown() {
       // In an order that stays: the next click must not meet another text.
-      return [...this.drafts.filter((one) => this.lost.includes(one.note)), ...this.discarded].sort((a, b) => (a.note < b.note ? -1 : 1));
+      return [...this.drafts.filter((one) => this.lost.includes(one.note)).slice(0, MOST), ...this.discarded].sort((a, b) => (a.note < b.note ? -1 : 1));
     },
   },
   mounted() {
@@ -39,19 +41,25 @@ export default {
   methods: {
     look() {
       this.drafts = [];
+      const texts = [];
       try {
         for (const key of Object.keys(localStorage)) {
           const note = key.startsWith(KEY) ? key.slice(KEY.length) : "";
-          if (!/^[0-9a-f]{32}$/.test(note) || (this.only && note !== this.only) || this.drafts.length === MOST) continue;
-          const words = firstWords(localStorage.getItem(key));
-          if (words) this.drafts.push({ note, words });
+          if (!/^[0-9a-f]{32}$/.test(note) || (this.only && note !== this.only) || this.drafts.length === MOST_ASKED) continue;
+          const raw = localStorage.getItem(key);
+          const words = firstWords(raw);
+          if (words) this.drafts.push({ note, words, raw });
+          if (words && raw.length < SHORT && texts.length < MOST) texts.push([note, ...whole(raw)]);
         }
       } catch {} // The browser's store is forbidden: nothing is in it.
-      if (this.drafts.length) this.$emit("found", { notes: this.drafts.map((one) => one.note) });
+      if (this.drafts.length) this.$emit("found", { notes: this.drafts.map((one) => one.note), texts });
     },
-    // What the server says: these have no note.
-    offer(notes) {
+    // What the server says: these have no note, and those were saved as they are.
+    offer(notes, saved) {
       this.lost = notes;
+      for (const { note, raw } of this.drafts.filter((one) => saved.includes(one.note))) {
+        if (localStorage.getItem(KEY + note) === raw) localStorage.removeItem(KEY + note);
+      }
     },
     discard({ note, words }) {
       this.discarded.push({ note, words, kept: localStorage.getItem(KEY + note) });
@@ -66,6 +74,11 @@ export default {
     },
   },
 };
+
+function whole(kept) {
+  const { title, text } = JSON.parse(kept);
+  return [title, text].map((each) => (each.isWellFormed?.() === false ? each.toWellFormed() : each));
+}
 
 function firstWords(kept) {
   try {

@@ -8,7 +8,8 @@ from nicegui.events import GenericEventArguments
 from presentation.web.site import Site
 
 NEW_ID = re.compile(r"[0-9a-f]{32}")
-_MOST = 20
+_MOST = 200
+"""Asked about at once; the browser asks again on the next visit."""
 
 
 class LostDrafts(Element, component="notes_drafts.js"):
@@ -22,6 +23,18 @@ class LostDrafts(Element, component="notes_drafts.js"):
 
     async def _found(self, event: GenericEventArguments) -> None:
         match event.args:
-            case {"notes": [*notes]}:
+            case {"notes": [*notes], "texts": [*texts]}:
                 asked = [note for note in notes[:_MOST] if isinstance(note, str) and NEW_ID.fullmatch(note)]
-                self.run_method("offer", list(await self._site.faces.notes.missing(asked)))
+                missing = await self._site.faces.notes.missing(asked)
+                saved = await self._site.faces.notes.same(_texts(texts[:_MOST]))
+                self.run_method("offer", list(missing), list(saved))
+
+
+def _texts(told: list[object]) -> dict[str, tuple[str, str]]:
+    """(title, text) by the ids of their notes."""
+    found: dict[str, tuple[str, str]] = {}
+    for each in told:
+        match each:
+            case [str(note), str(title), str(text)] if NEW_ID.fullmatch(note):
+                found[note] = (title, text)
+    return found

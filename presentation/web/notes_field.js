@@ -65,6 +65,9 @@ export default {
     window.addEventListener("pagehide", this.onLeave);
     this.onResize = () => this.titles.length && this.moveToCursor();
     window.addEventListener("resize", this.onResize);
+    // Another tab with this note keeps its text under the same name. What stands here and is not saved must outlast that.
+    this.onStorage = (event) => event.key === KEY + this.note && event.newValue === null && this.state !== "saved" && this.keep();
+    window.addEventListener("storage", this.onStorage);
     this.offerDraft();
     if (!this.title && !this.text) this.$el.querySelector(".u-note-title").focus();
   },
@@ -75,10 +78,13 @@ export default {
     window.removeEventListener("focus", this.onFocus);
     window.removeEventListener("pagehide", this.onLeave);
     window.removeEventListener("resize", this.onResize);
+    window.removeEventListener("storage", this.onStorage);
   },
   methods: {
     // -- typing
     typed(event) {
+      // Half a character, which a cut of other programs leaves, cannot be sent.
+      for (const name of ["title", "text"]) if (this[name].isWellFormed?.() === false) this[name] = this[name].toWellFormed();
       if (event?.target === this.$refs.area) this.complete();
       this.serial += 1;
       this.keep();
@@ -209,6 +215,7 @@ export default {
     },
     conflict() {
       this.state = "conflict";
+      this.keep();
     },
     check() {
       this.onFocus();
@@ -266,21 +273,24 @@ export default {
     },
     // -- drafts in this browser
     keep() {
+      this.mine = JSON.stringify({ title: this.title, text: this.text, seen: this.base });
       try {
-        localStorage.setItem(KEY + this.note, JSON.stringify({ title: this.title, text: this.text, seen: this.base }));
+        localStorage.setItem(KEY + this.note, this.mine);
       } catch {
         // The browser's store is full or forbidden: what is typed is saved on the server all the same.
       }
     },
+    // Only what was kept here: another tab may have kept its own text since.
     forget() {
       try {
-        localStorage.removeItem(KEY + this.note);
+        if (localStorage.getItem(KEY + this.note) === this.mine) localStorage.removeItem(KEY + this.note);
       } catch {}
     },
     offerDraft() {
       let draft = null;
       try {
-        draft = JSON.parse(localStorage.getItem(KEY + this.note));
+        this.mine = localStorage.getItem(KEY + this.note);
+        draft = JSON.parse(this.mine);
       } catch {}
       if (typeof draft?.text !== "string" || typeof draft.title !== "string") return;
       if (draft.text === this.text && draft.title === this.title) return this.forget();

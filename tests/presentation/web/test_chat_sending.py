@@ -240,6 +240,7 @@ def test_beside_a_note_a_reload_brings_back_the_conversation_that_had_begun(note
 def test_after_a_reload_a_question_that_did_not_come_is_back(page: Page) -> None:
     sent_earlier(page, NEVER_ASKED, "Say: Nobody heard it.")
     expect(field(page)).to_have_value("Say: Nobody heard it.")
+    expect(page.get_by_text("Your last question had not arrived. It is back here.")).to_be_visible()
     field(page).press("Enter")
     expect(page.locator(".u-answer .u-prose")).to_have_text("Nobody heard it.")
     page.wait_for_url("**/c/*")
@@ -274,6 +275,47 @@ def test_the_failure_for_want_of_a_model_leads_to_the_models(desk: Desk) -> None
     expect(banner.get_by_role("link", name="Open the models page")).to_have_attribute("href", "/models")
     expect(banner.get_by_role("link")).to_have_count(1)
     expect(field(page)).to_have_value("")
+
+
+def test_a_browser_whose_store_is_full_asks_once(page: Page) -> None:
+    page.evaluate(
+        "() => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }; }"
+    )
+    ask(page, "Say: Once.")
+    expect(field(page)).to_have_value("")
+    expect(page.locator(".u-answer .u-prose")).to_have_text("Once.")
+    expect(page.locator(".u-bubble")).to_have_count(1)
+
+
+def test_half_a_character_is_asked_without_it(page: Page) -> None:
+    field(page).evaluate(
+        "(box) => { box.value = 'Say: cut \\ud83d.'; box.dispatchEvent(new Event('input', { bubbles: true })); }"
+    )
+    field(page).press("Enter")
+    expect(page.locator(".u-answer .u-prose")).to_have_text("cut \ufffd.")
+
+
+def test_a_question_that_is_being_put_differently_survives_a_reload(desk: Desk) -> None:
+    page = desk.open("/c/branched")
+    page.get_by_role("button", name="Ask differently").last.click()
+    field(page).fill("Say: Otherwise.")
+    page.reload()
+    expect(field(page)).to_have_value("Say: Otherwise.")
+    expect(page.get_by_text("Asking differently")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(field(page)).to_have_value("")
+    page.reload()
+    expect(page.get_by_role("button", name="Ask differently").last).to_be_visible()
+    expect(page.get_by_text("Asking differently")).to_be_hidden()
+
+
+def test_whoever_stops_an_answer_can_type_at_once(crawl_desk: Desk) -> None:
+    page = crawl_desk.open("/")
+    ask(page, LONG)
+    expect(page.locator(".u-answer")).to_contain_text("1 2")
+    page.get_by_role("button", name="Stop the answer").click()
+    expect(page.locator(".u-ending")).to_contain_text("Stopped")
+    expect(field(page)).to_be_focused()
 
 
 def test_a_question_that_is_too_long_is_refused_and_stays(page: Page) -> None:

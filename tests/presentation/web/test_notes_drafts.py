@@ -1,10 +1,19 @@
 """New notes in a browser: what is typed is found again, and what is left empty leaves nothing behind."""
 
+import json
 import re
 
 from playwright.sync_api import Locator, Page, expect
 
 from tests.presentation.web.conftest import Desk, Server
+
+
+DEAF = """() => {
+  const emit = window.socket.emit.bind(window.socket);
+  window.socket.emit = () => {};
+  window.hear = () => { window.socket.emit = emit; };
+}"""
+"""Nothing that the page says is heard, until `hear` is called."""
 
 
 def begin(page: Page) -> str:
@@ -72,6 +81,60 @@ def test_a_first_paste_that_is_too_long_is_found_again_and_says_what_can_be_done
     assert (
         page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('uniun/draft')).length") == 0
     )
+
+
+def test_the_text_of_a_tab_that_lost_outlasts_the_save_of_the_other(desk: Desk) -> None:
+    """Both have the note open, and keep what is typed under its name."""
+    first = desk.open("/notes")
+    note = begin(first)
+    text(first).fill("The beginning.")
+    expect(state(first)).to_have_text("Saved")
+    second = desk.open(f"/notes/{note}")
+    first.evaluate(DEAF)
+    text(first).fill("First, which comes too late.")
+    text(second).fill("Second.")
+    expect(state(second)).to_have_text("Saved")
+    first.evaluate("window.hear()")
+    expect(state(first)).to_contain_text("changed elsewhere")
+    for typed in ("Second again.", "And again."):
+        text(second).fill(typed)
+        expect(state(second)).to_have_text("Saved")
+    first.reload()
+    expect(text(first)).to_have_value("First, which comes too late.")
+    expect(state(first)).to_contain_text("changed elsewhere")
+
+
+def test_a_text_that_was_saved_after_its_page_was_left_is_not_kept(desk: Desk) -> None:
+    page = desk.open("/notes")
+    note = begin(page)
+    text(page).fill("Saved behind my back.")
+    expect(state(page)).to_have_text("Saved")
+    page.goto("/notes")
+    kept = {"title": "", "text": "Saved behind my back.", "seen": "whatever"}
+    page.evaluate(
+        "([key, kept]) => localStorage.setItem(key, kept)", [f"uniun/draft/{note}", json.dumps(kept)]
+    )
+    lost = [f"{number:032x}" for number in range(60)]
+    for each in lost:
+        page.evaluate(
+            "([key, kept]) => localStorage.setItem(key, kept)",
+            [f"uniun/draft/{each}", json.dumps({**kept, "text": f"Lost {each}"})],
+        )
+    page.goto("/notes")
+    offer = page.get_by_role("list", name="Texts that were not saved")
+    expect(offer.get_by_role("listitem")).to_have_count(20)
+    page.wait_for_function(f"localStorage.getItem('uniun/draft/{note}') === null")
+    assert page.evaluate("localStorage.length") >= len(lost)
+
+
+def test_half_a_character_does_not_keep_a_note_from_being_saved(desk: Desk) -> None:
+    page = desk.open("/notes")
+    begin(page)
+    text(page).evaluate(
+        "(area) => { area.value = 'cut: \\ud83d.'; area.dispatchEvent(new Event('input', { bubbles: true })); }"
+    )
+    expect(state(page)).to_have_text("Saved")
+    expect(text(page)).to_have_value("cut: \ufffd.")
 
 
 def test_a_second_note_of_a_title_is_told_of_the_first(desk: Desk) -> None:
