@@ -284,11 +284,6 @@ def written_outside(path: Sequence[PathMessage]) -> bool:
     return bool(path) and path[-1].message.state == "streaming"
 
 
-def ends_at(path: Sequence[PathMessage], message_id: str | None) -> bool:
-    """Whether nothing follows this message in what is shown."""
-    return bool(path) and path[-1].message.id == message_id
-
-
 def _up_to(path: Sequence[PathMessage], live: LiveAnswer) -> Sequence[PathMessage]:
     """Without what the live answer shows itself, and without the branch that it leaves."""
     ids = [shown.message.id for shown in path]

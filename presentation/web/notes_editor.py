@@ -19,7 +19,7 @@ from presentation.web.notes_drafts import NEW_ID, LostDrafts
 from presentation.web.notes_field import Edit, NoteField, is_blank, is_too_long
 from presentation.web.notes_markdown import note_html
 from presentation.web.notes_rows import ask_to_delete
-from presentation.web.notes_saver import NoteSaver
+from presentation.web.notes_saver import GONE, NoteSaver
 from presentation.web.notes_too_long import ReplacedBanner, TooLong
 from presentation.web.notices import tell
 from presentation.web.parts import confirm, link
@@ -296,9 +296,7 @@ class NotePage:
             return  # it was left in another tab; what is typed here begins it again
         if not self._deleted:
             self._deleted = True
-            self._field.failed_for_good(
-                "the note was deleted elsewhere. Copy your text, or type it into a new note."
-            )
+            self._field.failed_for_good(GONE)
 
 
 def _toggle(text: str, on_click: Callable[[], object]) -> Element:

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from domain.entities.note import Note
-from domain.errors import NoteChanged, UniunError
+from domain.errors import NoteChanged, NoteNotFound, UniunError
 from domain.usecases.notes import title_of
 from presentation.controllers.notes import NotesController
 from presentation.web.notes_field import Edit, is_blank
 from presentation.web.notices import sentence
+
+GONE = "the note was deleted elsewhere. Copy your text, or type it into a new note."
 
 
 class Field(Protocol):
@@ -97,6 +99,9 @@ class NoteSaver:
                 self._field.conflict()
                 return False
             self.note = now
+        except NoteNotFound:
+            self._field.failed(GONE)
+            return False
         except UniunError as error:
             self._field.failed(sentence(error))
             return False

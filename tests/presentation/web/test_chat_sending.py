@@ -361,6 +361,15 @@ def test_where_the_rest_is_hidden_it_says_so_and_can_be_shown(desk: Desk) -> Non
     expect(page.locator(".u-answer")).to_have_count(1)
     page.reload()
     expect(goes_on).to_be_visible()
+    # Also in another tab, and after a reload.
+    other = desk.open("/c/branched")
+    for tab in (page, other):
+        expect(tab.get_by_text("What you write next begins a new branch here.")).to_be_visible()
+    other.locator(".u-composer").get_by_role("button", name="Cancel").click()
+    for tab in (page, other):
+        expect(tab.locator(".u-answer")).to_have_count(2)
+        expect(tab.get_by_text("What you write next begins a new branch here.")).to_have_count(0)
+    page.get_by_role("article", name="Shiv").first.get_by_role("button", name="Go on from here").click()
     page.get_by_role("button", name="Show the rest").click()
     expect(page.locator(".u-answer")).to_have_count(2)
     expect(goes_on).to_be_hidden()

@@ -7,7 +7,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.presentation.web.conftest import Desk, Server
 
-
 DEAF = """() => {
   const emit = window.socket.emit.bind(window.socket);
   window.socket.emit = () => {};

@@ -8,7 +8,7 @@ from domain.errors import InvalidRequest, NoteChanged, NoteNotFound
 from presentation.controllers.notes import NotesController
 from presentation.web.notes_field import Edit
 from presentation.web.notes_reading import reading_words
-from presentation.web.notes_saver import NoteSaver
+from presentation.web.notes_saver import GONE, NoteSaver
 from tests.fakes import MemoryStore, ScriptedCoordinator
 from tests.memory.chat import knowledge_controller
 from tests.memory.faces import MemoryFaces
@@ -295,5 +295,16 @@ def test_a_note_in_which_nothing_is_left_goes_when_it_is_left_and_comes_back_whe
         assert await other.take(Edit(3, "", "typed in another tab"))
         assert not await saver.leave()
         assert await desk.text(saver) == "typed in another tab"
+
+    asyncio.run(write())
+
+
+def test_a_note_that_was_deleted_elsewhere_is_said_to_be() -> None:
+    async def write() -> None:
+        desk = Desk()
+        saver = await desk.open()
+        await desk.notes.delete(saver.note.id)
+        assert not await saver.take(Edit(1, "one", "more"))
+        assert desk.paper.said == [("failed", GONE)]
 
     asyncio.run(write())
