@@ -71,7 +71,16 @@ export default {
     const reloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
     if (reloaded && began === this.draft_key && address !== location.pathname + location.search) location.replace(address);
     this.key_of_draft = this.draft_key;
-    this.stored = this.text = store.get(kept(this.key_of_draft)) ?? "";
+    // A tab has its own draft. What a tab that is gone has left is for the next one.
+    const own = tab.get(kept(this.key_of_draft));
+    this.stored = this.text = own ?? store.get(kept(this.key_of_draft)) ?? "";
+    this.tabs = new BroadcastChannel("uniun-composer");
+    this.tabs.onmessage = ({ data: { asks, has } }) => {
+      if (asks === this.key_of_draft && this.text) this.tabs.postMessage({ has: this.text });
+      if (has && has === this.left) this.text = this.left = "";
+    };
+    this.left = own === null ? this.text : "";
+    if (this.left) this.tabs.postMessage({ asks: this.key_of_draft });
     const [editing, asked] = JSON.parse(tab.get(editing_of(this.key_of_draft)) ?? "[]");
     if (editing) [this.editing, this.before, this.text] = [editing, this.text, asked];
     this.unsure = store.keys()
@@ -98,6 +107,7 @@ export default {
   unmounted() {
     document.removeEventListener("keydown", this.anywhere);
     clearInterval(this.timer);
+    this.tabs.close();
   },
   watch: {
     busy() {
@@ -117,7 +127,7 @@ export default {
     },
     typed() {
       this.grow();
-      this.note = "";
+      this.note = this.left = "";
       if (this.back && !this.text.includes(this.back.text)) this.forget(this.back.id);
       this.keep();
       const now = performance.now();
@@ -183,6 +193,7 @@ export default {
     // For a reload. Another tab may have kept its own text there since.
     keep() {
       const text = this.editing ? this.before : this.text;
+      tab.set(kept(this.key_of_draft), text);
       if (text) store.set(kept(this.key_of_draft), text);
       else if (store.get(kept(this.key_of_draft)) === this.stored) store.remove(kept(this.key_of_draft));
       this.stored = text;
@@ -191,7 +202,10 @@ export default {
     },
     accepted(draft_key, address) {
       if (this.draft_key === this.key_of_draft) tab.set(BEGAN, JSON.stringify([this.draft_key, address]));
-      if (draft_key !== this.key_of_draft && store.get(kept(this.key_of_draft)) === this.stored) store.remove(kept(this.key_of_draft));
+      if (draft_key !== this.key_of_draft) {
+        tab.remove(kept(this.key_of_draft));
+        if (store.get(kept(this.key_of_draft)) === this.stored) store.remove(kept(this.key_of_draft));
+      }
       this.key_of_draft = draft_key;
       this.keep();
       this.told_at = -Infinity;

@@ -345,6 +345,26 @@ def test_what_another_tab_keeps_survives_that_this_ones_question_is_taken(crawl_
     expect(first.locator(".u-ending")).to_contain_text("Stopped")
 
 
+def test_two_new_chats_have_a_draft_each_and_one_that_was_left_is_offered(desk: Desk) -> None:
+    first = desk.open("/")
+    field(first).fill("Of the first.")
+    second = desk.open("/")
+    expect(field(second)).to_have_value("")
+    field(second).fill("Of the second.")
+    field(first).fill("Of the first, and more.")
+    for page, text in ((first, "Of the first, and more."), (second, "Of the second.")):
+        page.reload()
+        page.wait_for_function("window.did_handshake === true")
+        expect(field(page)).to_have_value(text)
+    field(first).fill("Say: First.")
+    field(first).press("Enter")
+    expect(first.locator(".u-answer .u-prose")).to_have_text("First.")
+    expect(field(second)).to_have_value("Of the second.")
+    field(second).fill("Of the second, which is closed.")
+    second.close()
+    expect(field(desk.open("/"))).to_have_value("Of the second, which is closed.")
+
+
 def test_where_the_rest_is_hidden_it_says_so_and_can_be_shown(desk: Desk) -> None:
     page = desk.open("/c/branched")
     goes_on = page.get_by_text("The conversation goes on after this.")
