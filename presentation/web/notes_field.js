@@ -69,6 +69,7 @@ export default {
     this.onStorage = (event) => event.key === KEY + this.note && event.newValue === null && this.state !== "saved" && this.keep();
     window.addEventListener("storage", this.onStorage);
     this.offerDraft();
+    this.onFocus(); // a save of the page before this one may have come after the note was read for it
     if (!this.title && !this.text) this.$el.querySelector(".u-note-title").focus();
   },
   beforeUnmount() {
