@@ -2,7 +2,7 @@
 const KEY = "uniun/draft/";
 const MOST = 20; // on the page
 const MOST_ASKED = 200; // of the server: a page that was left before it was told so leaves what was saved
-const SHORT = 20000; // characters of what is compared with its note; together they must go through the line
+const MOST_COMPARED = 100000; // characters of all texts that are compared with their notes; they must go through the line
 const WORDS = 80;
 
 export default {
@@ -42,6 +42,7 @@ export default {
     look() {
       this.drafts = [];
       const texts = [];
+      let room = MOST_COMPARED;
       try {
         for (const key of Object.keys(localStorage)) {
           const note = key.startsWith(KEY) ? key.slice(KEY.length) : "";
@@ -49,7 +50,9 @@ export default {
           const raw = localStorage.getItem(key);
           const words = firstWords(raw);
           if (words) this.drafts.push({ note, words, raw });
-          if (words && raw.length < SHORT && texts.length < MOST) texts.push([note, ...whole(raw)]);
+          if (!words || raw.length > room) continue;
+          texts.push([note, ...whole(raw)]);
+          room -= raw.length;
         }
       } catch {} // The browser's store is forbidden: nothing is in it.
       if (this.drafts.length) this.$emit("found", { notes: this.drafts.map((one) => one.note), texts });
